@@ -1,0 +1,33 @@
+"""Seeds that depend on what they are for, never on the order in which they are asked for."""
+
+import hashlib
+from typing import Literal
+
+Purpose = Literal["store", "propose", "train", "judge", "final_train", "final_judge", "check", "validate"]
+
+_PURPOSES: tuple[Purpose, ...] = (
+    "store",
+    "propose",
+    "train",
+    "judge",
+    "final_train",
+    "final_judge",
+    "check",
+    "validate",
+)
+_BITS = 28
+
+
+def derive_seed(run_seed: int, purpose: Purpose, key: str = "") -> int:
+    """Return a seed below 2**31 for one purpose and structural key of a run.
+
+    Seeds of different purposes never meet: the purpose fills the three highest bits, a hash of run seed
+    and key the 28 below.
+    """
+    digest = hashlib.sha256(f"{run_seed}/{purpose}/{key}".encode()).digest()
+    return (_PURPOSES.index(purpose) << _BITS) | (int.from_bytes(digest[:4]) >> (32 - _BITS))
+
+
+def episode_seeds(run_seed: int, purpose: Purpose, n_episodes: int, key: str = "") -> list[int]:
+    """Return one environment seed for each of `n_episodes` episodes."""
+    return [derive_seed(run_seed, purpose, f"{key}/episode{i}") for i in range(n_episodes)]

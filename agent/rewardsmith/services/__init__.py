@@ -1,0 +1,1 @@
+"""Services that the stages use: models, sandbox, executor, journal, tasks."""

@@ -1,0 +1,1 @@
+"""Who writes reward code: language models, recordings, and the built-in evolutionary search."""

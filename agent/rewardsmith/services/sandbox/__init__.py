@@ -1,0 +1,1 @@
+"""The box in which model-written code runs: one protocol, one backend a module."""

@@ -1,0 +1,1 @@
+"""What runs in other processes: the fork server, the reward process and the trainer."""
