@@ -66,7 +66,8 @@ class Trajectory:
         terminated: whether the episode ended by itself rather than by its time limit.
         fitness: the task's measure of this episode.
         progress: the task's graded measure in [0, 1], or None where the task has none.
-        success: whether the task was solved at any step; None where the task has no success.
+        success: whether the task counts it as solved; None where the task has no success.
+        success_last: whether it was solved at its last step, or None.
         origin: who acted: `random`, or a structural key such as `i01c02/train/r1/k2`.
     """
 
@@ -76,6 +77,7 @@ class Trajectory:
     fitness: float
     progress: float | None
     success: bool | None
+    success_last: bool | None
     origin: str
 
     def __len__(self) -> int:

@@ -1,0 +1,133 @@
+"""The configuration of a run: a method's keys, budgets, and everything that a result depends on."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SandboxName = Literal["auto", "local", "docker", "subprocess"]
+
+METHODS_DIR = Path(__file__).resolve().parent / "methods"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StoreConfig(_Part):
+    """The trajectories that proposals are ranked on."""
+
+    episodes: int = Field(default=60, gt=0)
+    """Random episodes at the start of a run."""
+
+
+class ProposeConfig(_Part):
+    """What a coder is asked for in each iteration."""
+
+    candidates: int | None = Field(default=None, gt=0)
+    """Proposals an iteration; None asks for as many as the coder is good for."""
+    carry: int = Field(default=64, ge=0)
+    """Best-ranked candidates without a training that stay in the race and are ranked again."""
+
+
+class GateConfig(_Part):
+    """Who is allowed to train, by trajectory preference."""
+
+    rule: Literal["pairwise"] = "pairwise"
+    threshold: float = Field(default=0.6, ge=0, le=1)
+    """A candidate that orders a smaller share of trajectory pairs rightly is not trained."""
+    min_gap: float = Field(default=0.01, ge=0)
+    """Pairs of equal fitness whose progress differs by less are not compared."""
+    when_undetermined: Literal["train", "skip"] = "train"
+    """What to do where no pair of trajectories differs."""
+
+
+class TrainConfig(_Part):
+    """The short trainings of an iteration."""
+
+    keep: int = Field(default=4, gt=0)
+    """Candidates that are trained."""
+    max_correlation: float = Field(default=0.9, gt=0, le=1)
+    """Of two candidates whose rewards correlate more on stored transitions, only the better is trained."""
+    budget: float = Field(default=0.34, gt=0, le=1)
+    """Share of the task's `total_timesteps` that a training in the search may use."""
+    rungs: tuple[float, ...] = (0.5, 1.0)
+    """Shares of that budget after which the weaker trainings are stopped (successive halving)."""
+    survivors: float = Field(default=0.5, gt=0, le=1)
+    """Share of the trainings that go on after a rung."""
+    checkpoints_per_rung: int = Field(default=2, gt=0)
+    """How often a policy is judged on its way to each rung."""
+
+    @model_validator(mode="after")
+    def _rungs_rise_to_one(self) -> "TrainConfig":
+        if not self.rungs or list(self.rungs) != sorted(set(self.rungs)) or self.rungs[0] <= 0:
+            raise ValueError("rungs must rise, from above 0")
+        if self.rungs[-1] != 1.0:
+            raise ValueError("the last rung must be 1.0")
+        return self
+
+
+class SelectConfig(_Part):
+    """How the best candidate is found."""
+
+    checkpoint: Literal["best", "last", "own_return"] = "best"
+    """Which judged policy stands for a training: the fittest, the last, or that at the peak of its own return."""
+
+
+class StopConfig(_Part):
+    """When a search ends."""
+
+    iterations: int = Field(default=3, gt=0)
+    at_target: bool = True
+    """End as soon as the task's `target_fitness` is reached."""
+    patience: int | None = Field(default=None, gt=0)
+    """End after so many iterations without a better candidate."""
+
+
+class FinalConfig(_Part):
+    """The comparison at the end."""
+
+    seeds: int = Field(default=5, ge=0)
+    """Fresh seeds with which winner and baselines are trained at full budget; 0 leaves the comparison out."""
+    baselines: bool = True
+    """Whether the task's baselines are trained beside the winner."""
+
+
+class MethodConfig(_Part):
+    """A method: a configuration of the one loop."""
+
+    description: str = ""
+    store: StoreConfig = StoreConfig()
+    propose: ProposeConfig = ProposeConfig()
+    gate: GateConfig = GateConfig()
+    train: TrainConfig = TrainConfig()
+    select: SelectConfig = SelectConfig()
+    stop: StopConfig = StopConfig()
+    final: FinalConfig = FinalConfig()
+
+
+class BudgetConfig(_Part):
+    """The most that a run may use; None is no limit."""
+
+    max_usd: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_env_steps: int | None = Field(default=None, ge=0)
+    max_trainings: int | None = Field(default=None, ge=0)
+    max_wall_s: float | None = Field(default=None, ge=0)
+
+
+class RunConfig(_Part):
+    """Everything that a run's result depends on, as it stands in run.yaml."""
+
+    task: str
+    task_folder: str
+    task_file: dict[str, Any]
+    task_digest: str
+    model: str = "builtin"
+    method_name: str = "rewardsmith"
+    method: MethodConfig = MethodConfig()
+    seed: int = Field(default=0, ge=0)
+    workers: int = Field(default=2, gt=0)
+    sandbox: SandboxName = "auto"
+    budget: BudgetConfig = BudgetConfig()
+    versions: dict[str, str | None] = {}

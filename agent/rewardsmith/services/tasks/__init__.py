@@ -1,0 +1,1 @@
+"""Tasks: what an agent should do, in which environment, how it is measured and trained."""

@@ -1,0 +1,193 @@
+"""The schema of task.yaml."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from rewardsmith.contract.layout import FieldKind, StateField, StateLayout
+from rewardsmith.contract.sources import STATE_FILE_SOURCE, check_field_name, source_expression
+
+Baseline = Literal["human", "sparse", "zero", "progress"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EnvConfig(_Part):
+    """Which environment, and how long an episode is."""
+
+    id: str | None = None
+    """A registered Gymnasium id."""
+    factory: str | None = None
+    """Instead of `id`: `file.py:function` (relative to the task's folder) or `module:function`."""
+    kwargs: dict[str, Any] = {}
+    imports: tuple[str, ...] = ()
+    """Modules that register the id when they are imported."""
+    max_episode_steps: int | None = Field(default=None, gt=0)
+    """Time limit in simulation steps, before `action_repeat`; None leaves the environment's own."""
+    action_repeat: int = Field(default=1, gt=0)
+    """Simulation steps for which one policy action is kept."""
+
+    @model_validator(mode="after")
+    def _one_of_id_and_factory(self) -> "EnvConfig":
+        if (self.id is None) == (self.factory is None):
+            raise ValueError("give either 'id' or 'factory'")
+        if self.factory is not None and self.factory.count(":") != 1:
+            raise ValueError("'factory' has the form file.py:function or module:function")
+        return self
+
+
+class FieldConfig(_Part):
+    """One named part of the state."""
+
+    name: str
+    source: str
+    """Where it is read: `obs[a:b]`, `obs.key`, `info.key`, `mujoco.site.NAME`, ... or `state.py`."""
+    shape: tuple[int, ...] = ()
+    """Shape of one row; empty for a plain number."""
+    kind: FieldKind = "scalar"
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    doc: str = ""
+
+    _check_name = field_validator("name")(check_field_name)
+
+    @model_validator(mode="after")
+    def _source_is_known(self) -> "FieldConfig":
+        source_expression(self.source, self.name)
+        if any(size < 1 for size in self.shape):
+            raise ValueError("every size in 'shape' must be at least 1")
+        return self
+
+    def to_field(self) -> StateField:
+        """Return the field of the reward contract."""
+        return StateField(**self.model_dump(exclude={"source"}))
+
+
+class SuccessConfig(_Part):
+    """When an episode counts as solved."""
+
+    source: str
+    """`info.KEY` (true where it is above one half) or `fitness.py`, function `success(state) -> (n,)`."""
+    when: Literal["any", "last"] = "any"
+    """Whether success at any step counts, or only at the last one."""
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if source != FITNESS_FILE and not source.startswith("info."):
+            raise ValueError(f"use info.KEY or {FITNESS_FILE}")
+        return source
+
+
+class ProgressConfig(_Part):
+    """The graded measure that tells a near miss from doing nothing."""
+
+    source: Literal["fitness.py"]
+    """Function `progress(state) -> (n,)` in [0, 1]."""
+    over: Literal["mean", "best", "last"] = "mean"
+    """How the values of an episode's states become one number."""
+
+
+class TrainingConfig(_Part):
+    """How Stable-Baselines3 trains a policy on this task."""
+
+    algorithm: Literal["PPO", "A2C", "SAC", "TD3", "DDPG", "DQN"] = "PPO"
+    total_timesteps: int = Field(default=50_000, gt=0)
+    """Policy steps summed over all `n_envs`, as in Stable-Baselines3."""
+    n_envs: int = Field(default=8, gt=0)
+    net_arch: tuple[int, ...] = (64, 64)
+    normalize_observation: bool = True
+    normalize_reward: bool = True
+    hyperparameters: dict[str, Any] = {}
+    """Passed to the algorithm's constructor as they are."""
+    timeout_s: float = Field(default=900.0, gt=0)
+    """Wall-clock limit for one training."""
+
+
+class JudgeConfig(_Part):
+    """How many held-out episodes measure a policy."""
+
+    episodes: int = Field(default=10, gt=0)
+    """For a checkpoint during the search."""
+    final_episodes: int = Field(default=30, gt=0)
+    """For each final policy."""
+
+
+FITNESS_FILE = "fitness.py"
+
+
+class TaskFile(_Part):
+    """The whole of task.yaml."""
+
+    schema_version: Literal[1]
+    goal: str = Field(min_length=3)
+    """What the agent should do, in a sentence; this is what a coder is told."""
+    requires: tuple[str, ...] = ()
+    """Optional extras of rewardsmith that the environment needs."""
+    env: EnvConfig
+    state: tuple[FieldConfig, ...] = Field(min_length=1)
+    success: SuccessConfig | None = None
+    fitness: str = "success"
+    """`success` (1 or 0), `return` (the environment's own), or `fitness.py`, function `fitness(episode)`."""
+    fitness_doc: str = ""
+    """What the fitness means and its unit, for reports; a coder never sees it."""
+    progress: ProgressConfig | None = None
+    expose_success: bool = False
+    """Whether a coder is told when an episode counts as solved."""
+    training: TrainingConfig = TrainingConfig()
+    judge: JudgeConfig = JudgeConfig()
+    baselines: tuple[Baseline, ...] = ("human", "sparse", "zero", "progress")
+
+    @field_validator("fitness")
+    @classmethod
+    def _known_fitness(cls, fitness: str) -> str:
+        if fitness not in ("success", "return", FITNESS_FILE):
+            raise ValueError(f"use success, return or {FITNESS_FILE}")
+        return fitness
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "TaskFile":
+        names = [field.name for field in self.state]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"the state field {twice!r} stands twice")
+        if self.success is None and (self.fitness == "success" or "sparse" in self.baselines):
+            raise ValueError("fitness 'success' and the baseline 'sparse' need the key 'success'")
+        if self.progress is None and "progress" in self.baselines:
+            raise ValueError("the baseline 'progress' needs the key 'progress'")
+        return self
+
+
+class Task(_Part):
+    """A task as it was found: its name, its folder and its file."""
+
+    name: str
+    """`suite/name`, from the two folders above task.yaml."""
+    folder: Path
+    file: TaskFile
+
+    @property
+    def layout(self) -> StateLayout:
+        """The state layout of the reward contract."""
+        return StateLayout(tuple(field.to_field() for field in self.file.state))
+
+    @property
+    def uses_state_file(self) -> bool:
+        """Whether some field is computed by the task's state.py."""
+        return any(field.source == STATE_FILE_SOURCE for field in self.file.state)
+
+    @property
+    def code_files(self) -> tuple[Path, ...]:
+        """The Python files of the task, whose content is part of its identity."""
+        file = self.file
+        measures = (file.fitness, file.success and file.success.source, file.progress and file.progress.source)
+        in_use = [FITNESS_FILE] if FITNESS_FILE in measures else []
+        if self.uses_state_file:
+            in_use.append(STATE_FILE_SOURCE)
+        if file.env.factory is not None and file.env.factory.split(":")[0].endswith(".py"):
+            in_use.append(file.env.factory.split(":")[0])
+        return tuple((self.folder / name).resolve() for name in in_use)

@@ -1,0 +1,73 @@
+"""Trajectory-preference evaluation (TPE): how well does a reward order trajectories that were judged?
+
+CARD (Sun et al., 2024) ranks by success alone and asks for a strict order. Here better means higher fitness
+and, between equals, higher progress, and the score is the share of pairs ordered rightly.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rewardsmith.types import FloatArray
+
+MAX_PAIRS = 20_000
+_CHUNK = 64
+
+
+@dataclass(frozen=True)
+class PreferencePairs:
+    """Pairs of trajectories of which one is known to be better.
+
+    Attributes:
+        better: index of the better trajectory of each pair, shape `(n_pairs,)`.
+        worse: index of the other.
+    """
+
+    better: npt.NDArray[Any]
+    worse: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+
+def preference_pairs(fitness: FloatArray, progress: FloatArray | None, min_gap: float) -> PreferencePairs:
+    """Return every pair that differs, at most `MAX_PAIRS` of them, drawn evenly.
+
+    Args:
+        fitness: of each trajectory, shape `(n,)`.
+        progress: of each trajectory, shape `(n,)`, or None; decides between equal fitness.
+        min_gap: pairs of equal fitness are left out where their progress differs by less.
+    """
+    higher = fitness[:, None] > fitness[None, :]
+    if progress is not None:
+        equal = fitness[:, None] == fitness[None, :]
+        higher |= equal & (progress[:, None] - progress[None, :] > max(min_gap, 0.0))
+    better, worse = np.nonzero(higher)
+    if len(better) > MAX_PAIRS:
+        kept = np.linspace(0, len(better) - 1, MAX_PAIRS).astype(np.intp)
+        better, worse = better[kept], worse[kept]
+    return PreferencePairs(better, worse)
+
+
+def preference_accuracy(returns: FloatArray, pairs: PreferencePairs) -> FloatArray | None:
+    """Share of pairs that each candidate's returns order rightly; ties count one half.
+
+    Args:
+        returns: undiscounted candidate returns, shape `(n_candidates, n_trajectories)`.
+        pairs: of the same trajectories.
+
+    Returns:
+        Values in [0, 1], shape `(n_candidates,)`, or None where there is no pair: undetermined.
+    """
+    if not len(pairs):
+        return None
+    accuracy = np.empty(len(returns))
+    for start in range(0, len(returns), _CHUNK):
+        part = returns[start : start + _CHUNK]
+        gap = part[:, pairs.better] - part[:, pairs.worse]
+        # Sums in another order differ in their last bits; that must not decide between equals.
+        scale = 1e-9 * np.maximum(np.abs(part).max(axis=1, keepdims=True), 1e-12)
+        accuracy[start : start + _CHUNK] = np.mean(gap > scale, axis=1) + 0.5 * np.mean(np.abs(gap) <= scale, axis=1)
+    return accuracy

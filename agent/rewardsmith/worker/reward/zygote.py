@@ -1,0 +1,65 @@
+"""The fork server of reward processes: `python -m rewardsmith.worker.reward.zygote [raw] CONTROL_FD`.
+
+A locked process can open no file, so everything that NumPy and Python would load later is loaded here.
+"""
+
+import functools
+import gc
+import importlib
+import socket
+import sys
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardsmith.worker import forkserver
+from rewardsmith.worker.reward.namespace import RAW_MODULES
+from rewardsmith.worker.reward.server import run_job
+
+LATE_MODULES = (
+    "numpy.linalg", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.lib.stride_tricks",
+    "numpy.lib.scimath", "numpy._core._internal", "numpy._core._methods", "numpy._core._dtype",
+    "numpy._core._exceptions", "numpy._core._ufunc_config", "numpy._core.arrayprint",
+    "numpy._core.einsumfunc", "numpy._core.printoptions", "traceback", "linecache", "unicodedata",
+    "encodings.unicode_escape", "collections.abc", "textwrap", "string", "re",
+)  # fmt: skip
+"""Imported by NumPy or Python on first use of something."""
+
+
+def warm_up() -> None:
+    """Load what is loaded late, and make NumPy allocate and cache what it does on first use."""
+    for name in LATE_MODULES:
+        importlib.import_module(name)
+    np.seterr(all="ignore")
+    warnings.simplefilter("ignore")
+    matrix = np.eye(64)
+    np.linalg.solve(matrix, matrix @ matrix)
+    np.linalg.svd(np.eye(3))
+    np.fft.rfft(np.ones(8))
+    np.einsum("ij,jk->ik", np.eye(2), np.eye(2))
+    np.median(np.ones((3, 3)), axis=0)
+    np.unique(np.ones(3))
+    repr(np.ones(3)) + f"{np.float64(1.5):.2f}{np.ones(2, dtype=bool)}"
+    try:
+        np.ones(2) + np.ones(3)
+    except ValueError:
+        pass
+    compile("é = 1", "<warm>", "exec")
+
+
+def main(arguments: Sequence[str]) -> None:  # pragma: no cover  (a process of its own)
+    """Serve until the driver closes the control socket."""
+    raw = arguments[0] == "raw"
+    warm_up()
+    if raw:
+        for name in RAW_MODULES:
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(arguments[-1])) as control:
+        forkserver.serve(control, functools.partial(run_job, raw=raw))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

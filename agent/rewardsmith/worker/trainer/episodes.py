@@ -1,0 +1,107 @@
+"""Playing episodes: of a policy for the judge, of noise for the first store."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardsmith.types import Trajectory
+from rewardsmith.worker.trainer.measures import Measures
+from rewardsmith.worker.trainer.taskenv import STATE_KEY, SUCCESS_KEY, applied_action
+
+Act = Callable[[list[Any], list[int]], Any]
+"""`act(observations, episode numbers) -> actions`, one for each observation."""
+
+
+@dataclass
+class _Running:
+    number: int
+    env: gym.Env[Any, Any]
+    obs: Any
+    states: list[Any]
+    actions: list[Any] = field(default_factory=list)
+    told: list[bool] = field(default_factory=list)
+    env_return: float = 0.0
+    terminated: bool = False
+    done: bool = False
+
+    def step(self, action: Any) -> None:
+        applied = applied_action(action, self.env.action_space)
+        self.obs, reward, self.terminated, truncated, info = self.env.step(applied)
+        self.actions.append(np.atleast_1d(applied))
+        self.states.append(info[STATE_KEY])
+        self.told.append(info.get(SUCCESS_KEY, False))
+        self.env_return += float(reward)
+        self.done = self.terminated or truncated
+
+
+def play_episodes(
+    envs: Sequence[gym.Env[Any, Any]], seeds: Sequence[int], act: Act, measures: Measures, origin: str
+) -> list[Trajectory]:
+    """Play one episode for each seed, `len(envs)` at a time, and judge it.
+
+    Args:
+        envs: environments to use; each episode resets one with its seed.
+        seeds: environment seeds; the result depends on them, not on the number of environments.
+        act: chooses actions.
+        measures: the task's measures.
+        origin: who acts, for the record.
+    """
+    trajectories = []
+    for first in range(0, len(seeds), len(envs)):
+        wave = []
+        for number, env in zip(range(first, min(first + len(envs), len(seeds))), envs, strict=False):
+            obs, info = env.reset(seed=seeds[number])
+            wave.append(_Running(number=number, env=env, obs=obs, states=[info[STATE_KEY]]))
+        while active := [episode for episode in wave if not episode.done]:
+            actions = act([episode.obs for episode in active], [episode.number for episode in active])
+            for episode, action in zip(active, actions, strict=True):
+                episode.step(action)
+        trajectories += [_judged(episode, measures, origin) for episode in wave]
+    return trajectories
+
+
+def _judged(episode: _Running, measures: Measures, origin: str) -> Trajectory:
+    discrete = isinstance(episode.env.action_space, gym.spaces.Discrete)
+    return measures.judge(
+        state=np.stack(episode.states),
+        action=np.stack(episode.actions).astype(np.int64 if discrete else np.float64),
+        told=episode.told,
+        terminated=episode.terminated,
+        env_return=episode.env_return,
+        origin=origin,
+    )
+
+
+class NoiseActor:
+    """Random actions, from white noise to long-held ones, so that random episodes reach different states.
+
+    Each episode draws how likely an action is to be kept for another step: 0, 0.5 or 0.9.
+    """
+
+    PERSISTENCE = (0.0, 0.5, 0.9)
+
+    def __init__(self, space: gym.Space[Any], seeds: Sequence[int]) -> None:
+        self._space = space
+        self._rng = [np.random.default_rng(seed) for seed in seeds]
+        self._keep = [float(rng.choice(self.PERSISTENCE)) for rng in self._rng]
+        self._last: list[Any] = [None] * len(seeds)
+
+    def __call__(self, observations: list[Any], episodes: list[int]) -> list[Any]:
+        """Return an action for each of the given episodes."""
+        return [self._action(number) for number in episodes]
+
+    def _action(self, number: int) -> Any:
+        rng = self._rng[number]
+        if self._last[number] is None or rng.random() >= self._keep[number]:
+            self._last[number] = self._draw(rng)
+        return self._last[number]
+
+    def _draw(self, rng: np.random.Generator) -> Any:
+        if isinstance(self._space, gym.spaces.Discrete):
+            return int(rng.integers(self._space.start, self._space.start + self._space.n))
+        assert isinstance(self._space, gym.spaces.Box)
+        low, high = np.clip(self._space.low, -1e3, None), np.clip(self._space.high, None, 1e3)
+        return rng.uniform(low, high).astype(self._space.dtype)

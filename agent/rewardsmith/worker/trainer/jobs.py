@@ -1,0 +1,158 @@
+"""What a trainer process can be asked to do; each job answers through one channel."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rewardsmith.errors import CandidateError, TaskError
+from rewardsmith.trajectories import dump_trajectories, load_trajectories
+from rewardsmith.types import FloatArray, RewardAnswer, Transitions
+from rewardsmith.worker.trainer.check import check_task
+from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
+from rewardsmith.worker.trainer.measures import Measures
+from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
+from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.training import Checkpoint, Training
+
+Message = dict[str, Any]
+RewardCall = Callable[[Transitions], RewardAnswer]
+
+
+class Channel(Protocol):
+    """Messages to and from the driver."""
+
+    def send(self, message: Message) -> None:
+        """Send one message."""
+        ...
+
+    def receive(self) -> Message | None:
+        """Wait for the driver's next message; None when it has gone away."""
+        ...
+
+
+class SocketChannel:
+    """A channel of JSON lines over a stream socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._file = connection.makefile("rwb")
+
+    def send(self, message: Message) -> None:
+        """Send one message."""
+        self._file.write(json.dumps(message, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+
+    def receive(self) -> Message | None:
+        """Wait for the driver's next message."""
+        line = self._file.readline()
+        return json.loads(line) if line else None
+
+
+def run_job(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None) -> None:
+    """Run one job and report how it ended.
+
+    Args:
+        job: `{"kind": "store" | "train" | "check", ...}`.
+        maker: makes the task's environments.
+        measures: the task's measures.
+        channel: to the driver.
+        reward: the box, for trainings under a candidate.
+    """
+    jobs = {"store": _store, "train": _train, "check": _check}
+    try:
+        jobs[job["kind"]](job, maker, measures, channel, reward)
+        channel.send({"event": "done"})
+    except TaskError as error:
+        channel.send({"event": "error", "message": str(error)})
+    except Exception as error:
+        channel.send({"event": "error", "message": f"{type(error).__name__}: {error}"})
+        raise
+
+
+def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
+    """Play random episodes; the first trajectories of a run."""
+    seeds: list[int] = job["seeds"]
+    envs = [maker.make() for _ in range(min(len(seeds), 4))]
+    act = NoiseActor(envs[0].action_space, seeds)
+    trajectories = play_episodes(envs, seeds, act, measures, "random")
+    Path(job["out_file"]).write_bytes(dump_trajectories(trajectories))
+    spec = action_spec(envs[0].action_space, maker.task.name)
+    channel.send(
+        {
+            "event": "store",
+            "env_steps": sum(map(len, trajectories)),
+            "action": {"dim": spec.dim, "discrete": spec.discrete, "low": spec.low, "high": spec.high},
+        }
+    )
+
+
+def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
+    """Test the task's own contract."""
+    channel.send({"event": "check", "findings": check_task(maker, measures, seed=job["seed"])})
+
+
+def _train(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None) -> None:
+    """Train to each checkpoint in turn; after one that is a rung, wait for "continue"."""
+    training = Training(
+        maker,
+        measures,
+        _source(job, measures, reward),
+        seed=job["seed"],
+        judge_seeds=job["judge_seeds"],
+        total_timesteps=job["total_timesteps"],
+        origin=job["origin"],
+    )
+    try:
+        for step in job["checkpoints"]:
+            checkpoint = training.advance(step)
+            channel.send(_report(checkpoint, job, reward))
+            if step in job["rungs"] and step != job["checkpoints"][-1]:
+                command = channel.receive()
+                if command is None or command["command"] != "continue":
+                    return
+    except CandidateError as failure:
+        channel.send(
+            {"event": "failed", "code": failure.code, "message": failure.message, "step": training.step}
+        )
+    finally:
+        training.close()
+
+
+def _source(job: Message, measures: Measures, reward: RewardCall | None) -> RewardSource:
+    if job["reward"] != "box":
+        return baseline_source(job["reward"], measures)
+    assert reward is not None
+    reference: list[tuple[Transitions, FloatArray]] = []
+    if job.get("reference_file"):
+        trajectory = load_trajectories(Path(job["reference_file"]).read_bytes())[0]
+        expected = np.asarray(job["reference_reward"], dtype=np.float64)
+        reference = [(trajectory.transitions(), expected)]
+    return GuardedReward(reward, job["seed"], reference)
+
+
+def _report(checkpoint: Checkpoint, job: Message, reward: RewardCall | None) -> Message:
+    trajectories = checkpoint.trajectories
+    path = Path(job["out_dir"]) / f"{checkpoint.step}.npz"
+    path.write_bytes(dump_trajectories(trajectories))
+    returns = None
+    if job["reward"] == "box" and reward is not None:
+        returns = [float(reward(t.transitions()).reward.sum()) for t in trajectories]
+    return {
+        "event": "checkpoint",
+        "step": checkpoint.step,
+        "judge_steps": sum(map(len, trajectories)),
+        "trajectories": str(path),
+        "fitness": [t.fitness for t in trajectories],
+        "progress": [t.progress for t in trajectories],
+        "success": [t.success for t in trajectories],
+        "success_last": [t.success_last for t in trajectories],
+        "length": [len(t) for t in trajectories],
+        "return": returns,
+        "own_return": checkpoint.own_return,
+        "own_length": checkpoint.own_length,
+        "statistics": checkpoint.statistics,
+        "time_s": checkpoint.time_s,
+    }

@@ -1,0 +1,125 @@
+"""The task's own measures of an episode: success, progress, fitness. Reward code never meets them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from rewardsmith.errors import TaskError
+from rewardsmith.services.tasks.schema import FITNESS_FILE, Task
+from rewardsmith.types import ActionArray, BoolArray, FloatArray, Trajectory
+from rewardsmith.worker.trainer.taskenv import import_task_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """What a task's `fitness(episode)` is given.
+
+    Attributes:
+        state: the named fields, each of shape `(T + 1, *shape)`.
+        action: shape `(T, action_dim)`.
+        success: shape `(T,)`: whether the task was solved after each step; None where it has no success.
+        terminated: whether the episode ended by itself.
+        env_return: sum of the environment's own reward.
+    """
+
+    state: Any
+    action: ActionArray
+    success: BoolArray | None
+    terminated: bool
+    env_return: float
+
+
+class Measures:
+    """Success, progress and fitness of one task."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._layout = task.layout
+        uses_file = any(path.name == FITNESS_FILE for path in task.code_files)
+        self._module = import_task_file(task.folder / FITNESS_FILE) if uses_file else None
+
+    def _function(self, name: str) -> Callable[[Any], Any]:
+        function = getattr(self._module, name, None)
+        if not callable(function):
+            raise TaskError(f"{self._task.folder / FITNESS_FILE}: it defines no function {name!r}")
+        return function
+
+    def _named(self, state: FloatArray) -> SimpleNamespace:
+        return SimpleNamespace(**self._layout.view(state))
+
+    def success_of(self, state: FloatArray) -> BoolArray:
+        """Return the success of each state `(n, state_dim)`, for tasks that compute it from the state."""
+        return np.asarray(self._function("success")(self._named(state)), dtype=np.bool_)
+
+    def flags(self, next_state: FloatArray, told: list[bool] | BoolArray | None) -> BoolArray | None:
+        """Return the success after each step, or None where the task has no success.
+
+        Args:
+            next_state: shape `(n, state_dim)`.
+            told: what the environment's `info` said, for tasks that read it there.
+        """
+        success = self._task.file.success
+        if success is None:
+            return None
+        if success.source == FITNESS_FILE:
+            return self.success_of(next_state)
+        return np.asarray(told, dtype=np.bool_)
+
+    def progress_of(self, state: FloatArray) -> FloatArray:
+        """Return the progress of each state `(n, state_dim)` as `(n,)`, in [0, 1]."""
+        values = np.asarray(self._function("progress")(self._named(state)), dtype=np.float64)
+        if values.shape != (len(state),) or not np.all((values >= -1e-9) & (values <= 1 + 1e-9)):
+            raise TaskError(f"{self._task.name}: progress must answer one value in [0, 1] for each state")
+        return values
+
+    def judge(
+        self,
+        *,
+        state: FloatArray,
+        action: ActionArray,
+        told: list[bool],
+        terminated: bool,
+        env_return: float,
+        origin: str,
+    ) -> Trajectory:
+        """Return an episode with its fitness, progress and success."""
+        flags = self.flags(state[1:], told)
+        success = self._task.file.success
+        episode = Episode(
+            state=self._named(state),
+            action=action,
+            success=flags,
+            terminated=terminated,
+            env_return=env_return,
+        )
+        last = None if flags is None else bool(flags[-1])
+        solved = None if flags is None or success is None else (bool(flags.any()) if success.when == "any" else last)
+        return Trajectory(
+            state=state,
+            action=action,
+            terminated=terminated,
+            fitness=self._fitness(episode, solved),
+            progress=self._progress(state),
+            success=solved,
+            success_last=last,
+            origin=origin,
+        )
+
+    def _fitness(self, episode: Episode, solved: bool | None) -> float:
+        kind = self._task.file.fitness
+        if kind == "success":
+            return float(bool(solved))
+        value = episode.env_return if kind == "return" else float(self._function("fitness")(episode))
+        if not np.isfinite(value):
+            raise TaskError(f"{self._task.name}: the fitness of an episode is {value}")
+        return value
+
+    def _progress(self, state: FloatArray) -> float | None:
+        config = self._task.file.progress
+        if config is None:
+            return None
+        values = self.progress_of(state)[1:]
+        return float({"mean": np.mean, "best": np.max, "last": lambda v: v[-1]}[config.over](values))

@@ -1,0 +1,170 @@
+"""The environment of a task, with every step's state vector recorded beside it."""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from rewardsmith.contract.layout import ActionSpec
+from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
+from rewardsmith.errors import TaskError
+from rewardsmith.services.tasks.schema import Task
+from rewardsmith.types import FloatArray
+
+STATE_KEY = "rewardsmith.state"
+SUCCESS_KEY = "rewardsmith.success"
+
+Extract = Callable[[Any, dict[str, Any], gym.Env[Any, Any]], FloatArray]
+
+
+def import_task_file(path: Path) -> ModuleType:
+    """Import a Python file of a task under a name of its own.
+
+    Raises:
+        TaskError: the file cannot be imported.
+    """
+    name = f"rewardsmith_task_{path.parent.name.replace('-', '_')}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TaskError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise TaskError(f"{path}: cannot be imported ({type(error).__name__}: {error})") from error
+    return module
+
+
+def make_extract(task: Task) -> Extract:
+    """Return `extract_state(obs, info, env)` for the task's layout."""
+    namespace: dict[str, Any] = {"np": np}
+    if task.uses_state_file:
+        module = import_task_file(task.folder / STATE_FILE_SOURCE)
+        for field in task.file.state:
+            if field.source == STATE_FILE_SOURCE:
+                namespace[field.name] = getattr(module, field.name)
+    code = extraction_code([(field.name, field.source) for field in task.file.state])
+    exec(compile(code, f"<state layout of {task.name}>", "exec"), namespace)
+    extract: Extract = namespace["extract_state"]
+    return extract
+
+
+class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
+    """Keeps each action for several simulation steps and adds up their rewards."""
+
+    def __init__(self, env: gym.Env[Any, Any], n_steps: int) -> None:
+        super().__init__(env)
+        self._n_steps = n_steps
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step until the action has been applied `n_steps` times or the episode has ended."""
+        total = 0.0
+        for _ in range(self._n_steps):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return obs, total, terminated, truncated, info
+
+
+class StateRecorder(gym.Wrapper[Any, Any, Any, Any]):
+    """Puts the state vector, and the success that the environment tells, into every `info`."""
+
+    def __init__(self, env: gym.Env[Any, Any], extract: Extract, success_info: str | None) -> None:
+        super().__init__(env)
+        self._extract = extract
+        self._success_info = success_info
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Reset and record the first state."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        info[STATE_KEY] = self._extract(obs, info, self.env)
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step and record the next state."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        info[STATE_KEY] = self._extract(obs, info, self.env)
+        if self._success_info is not None:
+            info[SUCCESS_KEY] = bool(info[self._success_info] > 0.5)
+        return obs, reward, terminated, truncated, info
+
+
+class EnvMaker:
+    """Makes environments of one task; imports what it needs once."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._extract = make_extract(task)
+        for module in task.file.env.imports:
+            importlib.import_module(module)
+        self._factory = self._load_factory()
+        success = task.file.success
+        from_info = success is not None and success.source.startswith("info.")
+        self._success_info = success.source.removeprefix("info.") if success and from_info else None
+
+    def make(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """Return one environment.
+
+        Raises:
+            TaskError: it cannot be made.
+        """
+        config = self.task.file.env
+        kwargs = dict(config.kwargs) | ({"render_mode": render_mode} if render_mode else {})
+        try:
+            env = self._make_base(kwargs)
+        except Exception as error:
+            what = config.id or config.factory
+            raise TaskError(f"{self.task.name}: cannot make {what} ({type(error).__name__}: {error})") from error
+        if config.action_repeat > 1:
+            env = ActionRepeat(env, config.action_repeat)
+        return StateRecorder(env, self._extract, self._success_info)
+
+    def _make_base(self, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
+        config = self.task.file.env
+        if self._factory is not None:
+            env: gym.Env[Any, Any] = self._factory(**kwargs)
+            steps = config.max_episode_steps
+            return gym.wrappers.TimeLimit(env, steps) if steps is not None else env
+        assert config.id is not None
+        limit = {} if config.max_episode_steps is None else {"max_episode_steps": config.max_episode_steps}
+        return gym.make(config.id, disable_env_checker=True, **limit, **kwargs)
+
+    def _load_factory(self) -> Callable[..., gym.Env[Any, Any]] | None:
+        if self.task.file.env.factory is None:
+            return None
+        where, function = self.task.file.env.factory.split(":")
+        if where.endswith(".py"):
+            module = import_task_file((self.task.folder / where).resolve())
+        else:
+            module = importlib.import_module(where)
+        try:
+            factory: Callable[..., gym.Env[Any, Any]] = getattr(module, function)
+        except AttributeError:
+            raise TaskError(f"{self.task.name}: {where} has no function {function!r}") from None
+        return factory
+
+
+def action_spec(space: spaces.Space[Any], task_name: str) -> ActionSpec:
+    """Return the action as reward code sees it.
+
+    Raises:
+        TaskError: the action space is neither a flat Box nor Discrete.
+    """
+    if isinstance(space, spaces.Discrete):
+        return ActionSpec(dim=1, discrete=True, low=(0.0,), high=(float(space.n - 1),))
+    if isinstance(space, spaces.Box) and len(space.shape) == 1:
+        low, high = (tuple(map(float, bound)) for bound in (space.low, space.high))
+        return ActionSpec(dim=space.shape[0], low=low, high=high)
+    raise TaskError(f"{task_name}: actions of {space} are not supported; use a flat Box or Discrete")
+
+
+def applied_action(action: Any, space: spaces.Space[Any]) -> Any:
+    """Return what is passed to the environment: clipped to a Box's bounds, as Stable-Baselines3 does."""
+    return np.clip(action, space.low, space.high) if isinstance(space, spaces.Box) else action
