@@ -19,6 +19,8 @@ class StoreConfig(_Part):
 
     episodes: int = Field(default=60, gt=0)
     """Random episodes at the start of a run."""
+    ranked_on: int = Field(default=200, gt=1)
+    """Most trajectories that proposals are ranked on; of a larger store an even choice from worst to best."""
 
 
 class ProposeConfig(_Part):

@@ -55,7 +55,7 @@ LANDER = _brief(
     "Land between the flags.",
     (
         StateField(name="lambda_", shape=(2,), kind="position", high=1.5, doc="a name close to a keyword"),
-        StateField(name="__9target", shape=(2,), kind="position"),
+        StateField(name="x_target_", shape=(2,), kind="position"),
         StateField(name="a_name_that_is_a_good_deal_longer_than_a_component_may_be", unit="kg"),
         StateField(name="another_name_that_is_much_longer_than_a_component", unit="kg"),
         StateField(name="markers", shape=(2, 2), kind="position"),

@@ -22,28 +22,25 @@ _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ARITY = {ENTRY: 3, POTENTIAL: 1}
 
 _NUMPY_NAMES = frozenset({"np", "numpy"})
-_FORBIDDEN_NUMPY = frozenset(
-    """
-    DataSource char core ctypeslib distutils dtypes f2py from_dlpack fromfile fromregex frompyfunc genfromtxt
-    get_include info lib load loadtxt lookfor ma memmap nditer random rec save savetxt savez savez_compressed
-    set_printoptions setbufsize seterr seterrcall show_config show_runtime source test testing typing
-    """.split()
-)
-_FORBIDDEN_ATTRIBUTES = frozenset(
-    """
-    ctypes cr_code cr_frame dump dumps f_back f_builtins f_code f_globals f_locals format format_map
-    func_globals gi_code gi_frame mro setflags tb_frame tb_next tofile
-    """.split()
-)
-_KNOWN_BUILTINS = frozenset(
-    """
-    BaseException BlockingIOError EOFError GeneratorExit ImportError KeyboardInterrupt MemoryError OSError
-    PermissionError SystemExit aiter anext ascii bin breakpoint bytearray bytes callable chr classmethod
-    compile copyright credits delattr dir eval exec exit format getattr globals hasattr hash help hex id input
-    issubclass license locals memoryview oct open ord print property quit repr setattr staticmethod super type
-    vars
-    """.split()
-)
+_FORBIDDEN_NUMPY_WORDS = """
+DataSource char core ctypeslib distutils dtypes f2py from_dlpack fromfile fromregex frompyfunc genfromtxt
+get_include info lib load loadtxt lookfor ma memmap nditer random rec save savetxt savez savez_compressed
+set_printoptions setbufsize seterr seterrcall show_config show_runtime source test testing typing
+"""
+_FORBIDDEN_NUMPY = frozenset(_FORBIDDEN_NUMPY_WORDS.split())
+_FORBIDDEN_ATTRIBUTES_WORDS = """
+ctypes cr_code cr_frame dump dumps f_back f_builtins f_code f_globals f_locals format format_map
+func_globals gi_code gi_frame mro setflags tb_frame tb_next tofile
+"""
+_FORBIDDEN_ATTRIBUTES = frozenset(_FORBIDDEN_ATTRIBUTES_WORDS.split())
+_KNOWN_BUILTINS_WORDS = """
+BaseException BlockingIOError EOFError GeneratorExit ImportError KeyboardInterrupt MemoryError OSError
+PermissionError SystemExit aiter anext ascii bin breakpoint bytearray bytes callable chr classmethod
+compile copyright credits delattr dir eval exec exit format getattr globals hasattr hash help hex id input
+issubclass license locals memoryview oct open ord print property quit repr setattr staticmethod super type
+vars
+"""
+_KNOWN_BUILTINS = frozenset(_KNOWN_BUILTINS_WORDS.split())
 _FORBIDDEN_NODES: dict[type[ast.AST], str] = {
     ast.Global: "global state is not allowed: the same rows must give the same reward every time",
     ast.Nonlocal: "nonlocal state is not allowed: the same rows must give the same reward every time",
@@ -115,7 +112,7 @@ def _parse(source: str) -> ast.Module:
     found = _BIDI.search(source)
     if found:
         line = source.count("\n", 0, found.start()) + 1
-        _fail(FailureCode.FORBIDDEN, "the source holds an invisible character that changes reading order", line)
+        _fail(FailureCode.FORBIDDEN, "an invisible character changes the reading order", line)
     try:
         _check_tokens(source)
         with warnings.catch_warnings():
@@ -145,7 +142,7 @@ def _check_tokens(source: str) -> None:
         elif (token.type == tokenize.OP and token.string not in ",:=") or token.string in _WORD_OPERATORS:
             operators += 1
         elif token.type == tokenize.NAME and not token.string.isascii():
-            _fail(FailureCode.FORBIDDEN, f"name {token.string[:60]!r} has characters that are not ASCII", line)
+            _fail(FailureCode.FORBIDDEN, f"name {token.string[:60]!r} is not plain ASCII", line)
         if depth > _MAX_DEPTH or operators > _MAX_OPERATORS:
             _fail(FailureCode.SYNTAX, "the source is nested too deeply", line)
 
@@ -195,7 +192,7 @@ def _objection(node: ast.AST, bound: set[str]) -> str | None:
         case ast.Import(names=names):
             bad = next((alias for alias in names if not _is_allowed_import(alias)), None)
             if bad is not None:
-                return f"import of {bad.name!r} is not allowed; only `import numpy as np` and `import math` are"
+                return f"import of {bad.name!r} is not allowed, only `import numpy as np` and `import math`"
         case ast.ImportFrom(module=module):
             return f"import from {module!r} is not allowed; use `np.` and `math.`"
         case ast.Name(id=name):

@@ -26,6 +26,17 @@ class TrajectoryStore:
         """Return a store with the trajectories of one more file."""
         return TrajectoryStore((*self.trajectories, *trajectories), (*self.refs, ref))
 
+    def ranking_choice(self, n_max: int) -> "TrajectoryStore":
+        """Return a store of at most `n_max` of these trajectories, evenly chosen from worst to best."""
+        if len(self.trajectories) <= n_max:
+            return self
+        order = sorted(
+            range(len(self.trajectories)),
+            key=lambda i: (self.trajectories[i].fitness, self.trajectories[i].progress or 0.0),
+        )
+        picked = sorted(order[i] for i in np.linspace(0, len(order) - 1, n_max).astype(int))
+        return TrajectoryStore(tuple(self.trajectories[i] for i in picked), self.refs)
+
     @cached_property
     def transitions(self) -> Transitions:
         """Every transition, trajectory after trajectory."""

@@ -5,16 +5,16 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rewardsmith.arrays import dump_arrays
 from rewardsmith.errors import CandidateError, FailureCode, TrainerError
 from rewardsmith.services.executor.trainers import Message, TrainerHost, TrainerJob, TrainerTimeoutError
 from rewardsmith.services.journal.objects import ObjectStore
 from rewardsmith.services.sandbox.base import RewardProcess, RewardSpec, Sandbox, SandboxLimits
-from rewardsmith.trajectories import dump_trajectories
-from rewardsmith.types import FloatArray, Trajectory
+from rewardsmith.types import FloatArray, Transitions
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class TrainingPlan:
     judge_seeds: tuple[int, ...]
     checkpoints: tuple[int, ...]
     rungs: tuple[int, ...]
-    reference: tuple[Trajectory, FloatArray] | None = None
+    reference: tuple[Transitions, FloatArray] | None = None
 
     @property
     def total_timesteps(self) -> int:
@@ -185,10 +185,10 @@ class TrainingRunner:
         if plan.source is None:
             return _Session(self.host.start(job), None, folder, time.monotonic() + self.timeout_s)
         if plan.reference is not None:
-            trajectory, reward = plan.reference
+            batch, reward = plan.reference
             file = folder / "reference.npz"
-            file.write_bytes(dump_trajectories([trajectory]))
-            job |= {"reference_file": str(file), "reference_reward": reward.tolist()}
+            file.write_bytes(dump_arrays({**asdict(batch), "reward": reward}))
+            job["reference_file"] = str(file)
         box = self.sandbox.open(plan.source, self.spec, SandboxLimits(cpu_s=int(self.timeout_s)))
         try:
             endpoint = box.endpoint()

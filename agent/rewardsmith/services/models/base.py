@@ -93,6 +93,8 @@ class Coder(Protocol):
     """Writes reward code. The same request gives the same proposals, or the journal remembers the answer."""
 
     name: str
+    preferred_candidates: int
+    """Proposals an iteration that this coder is good for, where the method does not say."""
 
     def propose(self, request: ProposeRequest) -> list[Proposal]:
         """Return up to `request.n` proposals, in a fixed order."""

@@ -5,10 +5,9 @@ from typing import Any, Protocol
 
 from rewardsmith.contract.layout import ActionSpec, StateLayout
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
-
-MAX_COMPONENTS = 32
-MAX_MAGNITUDE = 1e6
-MAX_SOURCE_BYTES = 64 * 1024
+from rewardsmith.worker.reward.frame import MAX_COMPONENTS as MAX_COMPONENTS
+from rewardsmith.worker.reward.frame import MAX_MAGNITUDE as MAX_MAGNITUDE
+from rewardsmith.worker.reward.frame import MAX_SOURCE_BYTES as MAX_SOURCE_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

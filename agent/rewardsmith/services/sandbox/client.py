@@ -4,10 +4,8 @@ The answer memory and the answer pipe belong to an enemy: everything is copied o
 """
 
 import contextlib
-import json
 import mmap
 import os
-import re
 import select
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -17,15 +15,14 @@ import numpy as np
 from rewardsmith.contract.layout import ActionSpec, StateLayout
 from rewardsmith.errors import CandidateError, FailureCode, SandboxUnavailableError
 from rewardsmith.services.sandbox.base import RewardSpec
+from rewardsmith.services.sandbox.untrusted import check_numbers, clean, parse_names, protocol_error
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.reward.frame import (
     ANSWER,
     FIRST_CALL_SEQ,
     LOCKED_SEQ,
     MAX_COMPONENTS,
-    MAX_ERROR_CHARS,
     MAX_MAGNITUDE,
-    MAX_NAME_CHARS,
     MAX_TEXT_BYTES,
     READY_SEQ,
     REQUEST,
@@ -36,11 +33,6 @@ from rewardsmith.worker.reward.frame import (
     Status,
 )
 
-_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_ ]{{0,{MAX_NAME_CHARS - 1}}}")
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
-_UNPRINTABLE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 _MAX_CACHED_SIZES = 64
 _MAX_SQUARE = MAX_MAGNITUDE**2
 _OK, _COMPUTE_REWARD = int(Status.OK), int(Method.COMPUTE_REWARD)
@@ -59,13 +51,6 @@ class EndedError(CandidateError):
 
     def __init__(self) -> None:
         super().__init__(FailureCode.CRASHED, "the reward process ended")
-
-
-def clean(data: bytes | str, limit: int = MAX_ERROR_CHARS) -> str:
-    """Return text of an untrusted process without escapes and invisible characters, cut to `limit`."""
-    text = data.decode(errors="replace") if isinstance(data, bytes) else data
-    text = _UNPRINTABLE.sub("", _ESCAPES.sub("", text)).strip()
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def geometry_of(spec: RewardSpec) -> dict[str, Any]:
@@ -96,9 +81,7 @@ class RewardClient:
         request_memory, answer_memory, self._request_fd, self._answer_fd = self._fds
         self._geometry = Geometry.from_wire(**geometry_of(spec))
         self._request = mmap.mmap(request_memory, self._geometry.request_bytes)
-        self._answer = mmap.mmap(
-            answer_memory, self._geometry.answer_bytes, mmap.MAP_SHARED, mmap.PROT_READ
-        )
+        self._answer = mmap.mmap(answer_memory, self._geometry.answer_bytes, mmap.MAP_SHARED, mmap.PROT_READ)
         self._timeout_s = call_timeout_s
         self._timeout_ms = max(1, round(call_timeout_s * 1000))
         self._poll = select.poll()
@@ -189,7 +172,8 @@ class RewardClient:
         """Return the checked potential of each state; raises as `RewardProcess.potential` does."""
         n, most = len(state), self.spec.max_rows
         if n > most:
-            return np.concatenate([self.potential(state[start : start + most]) for start in range(0, n, most)])
+            parts = [self.potential(state[start : start + most]) for start in range(0, n, most)]
+            return np.concatenate(parts)
         if n == 0:
             return np.empty(0)
         views = self._views.get(n) or self._make_views(n)
@@ -198,8 +182,9 @@ class RewardClient:
         views.state[...] = state
         frame = self._ask(Method.POTENTIAL, n)
         if frame.n_components:
-            raise _protocol("it announced components of a potential")
-        return self._numbers(n, 0, ())[0]
+            raise protocol_error("it announced components of a potential")
+        phi: FloatArray = self._numbers(n, 0, ())[0]
+        return phi
 
     def share_core(self) -> None:
         """Pin this process and the reward process to one core: a call then costs a quarter."""
@@ -225,17 +210,17 @@ class RewardClient:
         rows = (batch.state, batch.action, batch.next_state, batch.terminated)
         for view, values in zip(views, rows, strict=True):
             if values.shape != view.shape:
-                raise ValueError(f"{len(values)} rows have shape {values.shape}, the layout needs {view.shape}")
+                raise ValueError(f"an array has shape {values.shape}, the layout needs {view.shape}")
             view[...] = values
         frame = self._ask(_COMPUTE_REWARD, n)
         k = frame.n_components
         if k > MAX_COMPONENTS:
-            raise _protocol(f"it announced {k} components")
+            raise protocol_error(f"it announced {k} components")
         if frame.names_version != self._names_version or self._names is None:
             self._read_names(frame)
         names = self._names or ()
         if len(names) != k:
-            raise _protocol(f"it announced {k} components and named {len(names)}")
+            raise protocol_error(f"it announced {k} components and named {len(names)}")
         numbers = self._numbers(n, k, names)
         components = {name: numbers[row] for row, name in enumerate(names, 1)}
         return RewardAnswer(reward=numbers[0], components=components, cpu_s=frame.cpu_ns * 1e-9)
@@ -253,7 +238,7 @@ class RewardClient:
         if frame.status != _OK:
             self._failed(frame)
         if frame.n != n:
-            raise _protocol(f"it answered {frame.n} rows to {n}")
+            raise protocol_error(f"it answered {frame.n} rows to {n}")
         return frame
 
     def _receive(self, seq: int, timeout_ms: int, alone: bool = True) -> AnswerFrame:
@@ -264,26 +249,26 @@ class RewardClient:
         if not data:
             raise EndedError
         if len(data) != ANSWER.size:
-            raise _protocol(f"it wrote {len(data)} bytes where an answer has {ANSWER.size}")
+            raise protocol_error(f"it wrote {len(data)} bytes where an answer has {ANSWER.size}")
         frame = AnswerFrame._make(ANSWER.unpack(data))
         if frame.seq != seq:
-            raise _protocol("its answer belongs to another request")
+            raise protocol_error("its answer belongs to another request")
         return frame
 
     def _unexpected(self) -> NoReturn:
         if os.read(self._answer_fd, 1):
-            raise _protocol("it answered before it was asked")
+            raise protocol_error("it answered before it was asked")
         raise EndedError
 
     def _text(self, frame: AnswerFrame) -> bytes:
         if frame.text_bytes > MAX_TEXT_BYTES:
-            raise _protocol(f"it announced {frame.text_bytes} bytes of text")
+            raise protocol_error(f"it announced {frame.text_bytes} bytes of text")
         start = self._geometry.text_offset
         return self._answer[start : start + frame.text_bytes]
 
     def _failed(self, frame: AnswerFrame) -> NoReturn:
         if frame.status not in _FAILURES:
-            raise _protocol(f"status {frame.status} is none that it may give")
+            raise protocol_error(f"status {frame.status} is none that it may give")
         raise CandidateError(_FAILURES[Status(frame.status)], clean(self._text(frame)) or "no message")
 
     def _read_names(self, frame: AnswerFrame) -> None:
@@ -306,7 +291,7 @@ class RewardClient:
         numbers = source.copy()
         # One pass for almost every answer: a small sum of squares means that all are finite and small.
         if not np.vdot(numbers, numbers) <= _MAX_SQUARE:
-            _check_numbers(numbers, ("reward", *names))
+            check_numbers(numbers, ("reward", *names))
         return numbers
 
     def _make_views(self, n: int) -> RequestViews:
@@ -314,49 +299,3 @@ class RewardClient:
             self._views.clear()
         views = self._views[n] = self._geometry.request_views(self._request, n)
         return views
-
-
-def parse_names(data: bytes) -> tuple[str, ...]:
-    """Read component names from an untrusted process.
-
-    Raises:
-        CandidateError: the text is not a short list of different, well-formed names.
-    """
-    try:
-        names = json.loads(data)
-    except (ValueError, RecursionError):
-        raise _protocol("its component names are not JSON") from None
-    if type(names) is not list or len(names) > MAX_COMPONENTS:
-        raise _protocol(f"its component names are not a list of at most {MAX_COMPONENTS}")
-    for name in names:
-        if type(name) is not str:
-            raise _protocol("a component name is not a string")
-        if not _NAME.fullmatch(name):
-            raise CandidateError(
-                FailureCode.BAD_ANSWER,
-                f"component name {clean(repr(name), 80)} is not allowed: a letter, then letters, digits, "
-                f"spaces and underscores, {MAX_NAME_CHARS} characters at most",
-            )
-    if len(set(names)) != len(names):
-        raise _protocol("two components have the same name")
-    return tuple(names)
-
-
-def _check_numbers(numbers: FloatArray, names: tuple[str, ...]) -> None:
-    finite = np.isfinite(numbers)
-    for bad, code, what in (
-        (~finite, FailureCode.NON_FINITE, "not finite (NaN or infinite)"),
-        (np.abs(numbers) > MAX_MAGNITUDE, FailureCode.MAGNITUDE, f"larger than {MAX_MAGNITUDE:g}"),
-    ):
-        for name, row, values in zip(names, bad, numbers, strict=True):
-            if row.any():
-                first = int(np.argmax(row))
-                raise CandidateError(
-                    code,
-                    f"{name} is {what} in {int(row.sum())} of {len(row)} rows, first in row {first} "
-                    f"({values[first]:g})",
-                )
-
-
-def _protocol(what: str) -> CandidateError:
-    return CandidateError(FailureCode.PROTOCOL, f"the reward process broke the protocol: {what}")

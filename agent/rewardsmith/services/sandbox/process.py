@@ -11,7 +11,8 @@ from typing import Any
 from rewardsmith.errors import CandidateError, FailureCode, SandboxUnavailableError
 from rewardsmith.services.forkserver import ExitStatus, ForkServer
 from rewardsmith.services.sandbox.base import RewardEndpoint, RewardSpec, SandboxLimits
-from rewardsmith.services.sandbox.client import EndedError, RewardClient, clean, geometry_of
+from rewardsmith.services.sandbox.client import EndedError, RewardClient, geometry_of
+from rewardsmith.services.sandbox.untrusted import clean
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.reward.frame import MAX_ERROR_CHARS, MAX_SOURCE_BYTES, Geometry
 
@@ -23,7 +24,9 @@ _ENDING = (FailureCode.TIMEOUT, FailureCode.PROTOCOL)
 class LocalProcess:
     """One candidate in a forked, locked process; use `start`."""
 
-    def __init__(self, server: ForkServer, client: RewardClient, output_fd: int, limits: SandboxLimits) -> None:
+    def __init__(
+        self, server: ForkServer, client: RewardClient, output_fd: int, limits: SandboxLimits
+    ) -> None:
         self.facts: dict[str, str] = {}
         """What the lock says of itself, such as `{"landlock": "ABI 7"}`."""
         self._server = server

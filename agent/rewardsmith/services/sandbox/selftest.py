@@ -15,9 +15,7 @@ from rewardsmith.services.sandbox.process import LocalProcess
 from rewardsmith.types import Transitions
 from rewardsmith.worker.reward import probes
 
-_SPEC = RewardSpec(
-    layout=StateLayout((StateField(name="x"),)), action=ActionSpec(dim=1), max_rows=1
-)
+_SPEC = RewardSpec(layout=StateLayout((StateField(name="x"),)), action=ActionSpec(dim=1), max_rows=1)
 _LIMITS = SandboxLimits(
     start_timeout_s=30.0, call_timeout_s=30.0, cpu_s=20, memory_bytes=probes.PROBE_MEMORY_BYTES // 2
 )

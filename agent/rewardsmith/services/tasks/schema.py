@@ -135,6 +135,8 @@ class TaskFile(_Part):
     """`success` (1 or 0), `return` (the environment's own), or `fitness.py`, function `fitness(episode)`."""
     fitness_doc: str = ""
     """What the fitness means and its unit, for reports; a coder never sees it."""
+    target_fitness: float | None = None
+    """Fitness at which a search may end; None where no one knows what is possible."""
     progress: ProgressConfig | None = None
     expose_success: bool = False
     """Whether a coder is told when an episode counts as solved."""

@@ -20,9 +20,7 @@ class BadAnswerError(Exception):
 def check_reward(answer: Any, n: int) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
     """Return reward and components if `answer` is exactly `((n,), {name: (n,)})`."""
     if type(answer) is not tuple:
-        raise BadAnswerError(
-            f"compute_reward must return a tuple (reward, components), not {_kind(answer)}"
-        )
+        raise BadAnswerError(f"compute_reward must return a tuple (reward, components), not {_kind(answer)}")
     if len(answer) != 2:
         raise BadAnswerError(f"compute_reward must return 2 values (reward, components), not {len(answer)}")
     reward, components = answer
@@ -66,8 +64,6 @@ def describe(error: BaseException, lines: list[str]) -> tuple[Status, str]:
     """
     if isinstance(error, BadAnswerError):
         return Status.BAD_ANSWER, str(error)[:MAX_ERROR_CHARS]
-    if isinstance(error, SyntaxError) and error.filename == FILENAME:
-        return Status.SYNTAX, f"{error.msg} (line {error.lineno})"[:MAX_ERROR_CHARS]
     status = Status.RAISED
     if isinstance(error, MemoryError):
         status = Status.MEMORY
@@ -82,6 +78,15 @@ def describe(error: BaseException, lines: list[str]) -> tuple[Status, str]:
     if number is not None and 0 < number <= len(lines):
         text += f"\n  line {number}: {lines[number - 1].strip()[:300]}"
     return status, text
+
+
+def describe_syntax(error: Exception) -> str:
+    """Return the text for a source that did not compile."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} (line {error.lineno})"[:MAX_ERROR_CHARS]
+    if isinstance(error, ValueError):
+        return str(error)[:MAX_ERROR_CHARS]
+    return "the source is nested too deeply"
 
 
 def _last_line(trace: types.TracebackType | None) -> int | None:

@@ -26,7 +26,7 @@ MAX_ERROR_CHARS = 2000
 REQUEST = struct.Struct("<QII")
 """Sequence number, method, rows."""
 ANSWER = struct.Struct("<QIIIIIQ")
-"""Sequence number, status, rows, components, version of the component names, bytes of text, CPU nanoseconds."""
+"""Sequence number, status, rows, components, version of the names, bytes of text, CPU nanoseconds."""
 
 LOCKED_SEQ = 0
 READY_SEQ = 1

@@ -11,23 +11,22 @@ POTENTIAL = "potential"
 IMPORTABLE = ("numpy", "math")
 """Modules that an import statement may name; what it binds is there anyway."""
 
-ALLOWED_BUILTINS = frozenset(
-    """
-    abs all any bool complex dict divmod enumerate filter float frozenset int isinstance iter len list map
-    max min next object pow range reversed round set slice sorted str sum tuple zip
-    False None True Ellipsis NotImplemented
-    ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError
-    LookupError NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError
-    ZeroDivisionError
-    """.split()
-)
+_ALLOWED_BUILTINS_WORDS = """
+abs all any bool complex dict divmod enumerate filter float frozenset int isinstance iter len list map
+max min next object pow range reversed round set slice sorted str sum tuple zip
+False None True Ellipsis NotImplemented
+ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError
+LookupError NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError
+ZeroDivisionError
+"""
+ALLOWED_BUILTINS = frozenset(_ALLOWED_BUILTINS_WORDS.split())
 
 RAW_MODULES = (
     "asyncio", "concurrent.futures", "ctypes", "ctypes.util", "errno", "fcntl", "gc", "getpass", "glob",
-    "inspect", "io", "json", "marshal", "mmap", "multiprocessing", "multiprocessing.shared_memory", "os",
-    "pathlib", "pickle", "platform", "pwd", "random", "resource", "select", "shutil", "signal", "site",
-    "socket", "struct", "subprocess", "sys", "sysconfig", "tempfile", "threading", "time", "traceback",
-    "types", "urllib.request", "warnings", "weakref",
+    "inspect", "io", "json", "marshal", "mmap", "multiprocessing", "multiprocessing.shared_memory",
+    "numpy.random", "os", "pathlib", "pickle", "platform", "pwd", "random", "resource", "select", "shutil",
+    "signal", "site", "socket", "struct", "subprocess", "sys", "sysconfig", "tempfile", "threading", "time",
+    "traceback", "types", "urllib.request", "warnings", "weakref",
 )  # fmt: skip
 """Loaded before the lock when it is tested with static checks off, so that a refusal is the lock's own."""
 

@@ -1,7 +1,8 @@
+# ruff: noqa: PTH108, PTH123, PTH208
 """What a lock must refuse, written as a candidate: each component is 1 where the act succeeded, else 0.
 
 The self-test runs this text in a locked process and, as a control, in an unlocked one. Details are printed,
-one JSON object a line.
+one JSON array a line.
 """
 
 import contextlib
@@ -82,10 +83,8 @@ def start_a_thread() -> None:
 def execute_a_program() -> None:
     """Try to execute a program."""
     # The name does not exist: reaching the look-up is enough, and harmless.
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.execve("/nonexistent/program", ["program"], {})
-    except FileNotFoundError:
-        pass
 
 
 def signal_the_parent() -> None:

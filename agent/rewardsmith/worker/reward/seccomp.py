@@ -52,12 +52,13 @@ class Machine:
     """Refused with ENOSYS, on which the C library falls back to an older call."""
 
 
-# read, write, futex, clock_gettime, munmap, mremap, madvise, brk, rt_sigreturn, exit, exit_group, gettimeofday,
-# time, nanosleep, clock_nanosleep, restart_syscall, getrandom, sched_yield, getpid, gettid
+# read, write, futex, clock_gettime, munmap, mremap, madvise, brk, rt_sigreturn, exit, exit_group,
+# gettimeofday, time, nanosleep, clock_nanosleep, restart_syscall, getrandom, sched_yield, getpid, getppid,
+# gettid
 _X86_64 = Machine(
     audit_arch=ARCH_X86_64,
     seccomp=317,
-    plain=(0, 1, 202, 228, 11, 25, 28, 12, 15, 60, 231, 96, 201, 35, 230, 219, 318, 24, 39, 186),
+    plain=(0, 1, 202, 228, 11, 25, 28, 12, 15, 60, 231, 96, 201, 35, 230, 219, 318, 24, 39, 110, 186),
     mmap=9,
     mprotect=10,
     no_file=(2, 85, 257, 437),  # open, creat, openat, openat2
@@ -67,7 +68,7 @@ _X86_64 = Machine(
 _AARCH64 = Machine(
     audit_arch=ARCH_AARCH64,
     seccomp=277,
-    plain=(63, 64, 98, 113, 215, 216, 233, 214, 139, 93, 94, 169, 101, 115, 128, 278, 124, 172, 178),
+    plain=(63, 64, 98, 113, 215, 216, 233, 214, 139, 93, 94, 169, 101, 115, 128, 278, 124, 172, 173, 178),
     mmap=222,
     mprotect=226,
     no_file=(56, 437),

@@ -11,7 +11,14 @@ import types
 from typing import Any
 
 from rewardsmith.worker.reward import lock
-from rewardsmith.worker.reward.answers import FILENAME, BadAnswerError, check_numbers, check_reward, describe
+from rewardsmith.worker.reward.answers import (
+    FILENAME,
+    BadAnswerError,
+    check_numbers,
+    check_reward,
+    describe,
+    describe_syntax,
+)
 from rewardsmith.worker.reward.frame import (
     ANSWER,
     LOCKED_SEQ,
@@ -73,17 +80,18 @@ class RewardServer:
         self._lines = source.splitlines()
         cached = (len(source), None, [line + "\n" for line in self._lines], FILENAME)
         linecache.cache[FILENAME] = cached
+        # Annotations are for readers: a candidate may name types that do not exist here.
+        flags = __future__.annotations.compiler_flag
         try:
-            # Annotations are for readers: a candidate may name types that do not exist here.
-            flags = __future__.annotations.compiler_flag
             code = compile(source, FILENAME, "exec", flags=flags, dont_inherit=True)
-            namespace = candidate_namespace(raw)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self.say(READY_SEQ, Status.SYNTAX, describe_syntax(error))
+            return False
+        namespace = candidate_namespace(raw)
+        try:
             exec(code, namespace)
         except BaseException as error:
-            status, text = describe(error, self._lines)
-            if isinstance(error, SyntaxError | ValueError | RecursionError) and error.__traceback__ is not None:
-                status = Status.SYNTAX if error.__traceback__.tb_next is None else status
-            self.say(READY_SEQ, status, text)
+            self.say(READY_SEQ, *describe(error, self._lines))
             return False
         for method, name in ((Method.COMPUTE_REWARD, ENTRY), (Method.POTENTIAL, POTENTIAL)):
             function = namespace.get(name)

@@ -3,6 +3,7 @@
 A locked process can open no file, so everything that NumPy and Python would load later is loaded here.
 """
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -41,10 +42,8 @@ def warm_up() -> None:
     np.median(np.ones((3, 3)), axis=0)
     np.unique(np.ones(3))
     repr(np.ones(3)) + f"{np.float64(1.5):.2f}{np.ones(2, dtype=bool)}"
-    try:
+    with contextlib.suppress(ValueError):
         np.ones(2) + np.ones(3)
-    except ValueError:
-        pass
     compile("é = 1", "<warm>", "exec")
 
 

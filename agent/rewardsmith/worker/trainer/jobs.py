@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
+from rewardsmith.arrays import load_arrays
 from rewardsmith.errors import CandidateError, TaskError
-from rewardsmith.trajectories import dump_trajectories, load_trajectories
+from rewardsmith.trajectories import dump_trajectories
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.trainer.check import check_task
 from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
@@ -127,9 +126,9 @@ def _source(job: Message, measures: Measures, reward: RewardCall | None) -> Rewa
     assert reward is not None
     reference: list[tuple[Transitions, FloatArray]] = []
     if job.get("reference_file"):
-        trajectory = load_trajectories(Path(job["reference_file"]).read_bytes())[0]
-        expected = np.asarray(job["reference_reward"], dtype=np.float64)
-        reference = [(trajectory.transitions(), expected)]
+        arrays = load_arrays(Path(job["reference_file"]).read_bytes())
+        expected = arrays.pop("reward")
+        reference = [(Transitions(**arrays), expected)]
     return GuardedReward(reward, job["seed"], reference)
 
 

@@ -16,6 +16,7 @@ class BuiltinCoder:
     """Proposes rewards by a seeded evolutionary search over a grammar of terms."""
 
     name = "builtin"
+    preferred_candidates = 1000
 
     def propose(self, request: ProposeRequest) -> list[Proposal]:
         """Return `request.n` different proposals, fewer where the grammar has no more to offer."""

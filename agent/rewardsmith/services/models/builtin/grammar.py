@@ -36,14 +36,19 @@ _WEIGHT: dict[Shape, tuple[float, float]] = {
 _NEGATIVE: dict[Shape, float] = {"value": 0.35, "rise": 0.35, "ended": 0.65, "choice": 0.8}
 _CLOSE_WEIGHTS = (4.0, 4.0, 3.0, 1.0)
 _NEAR: tuple[Shape, ...] = ("exp", "tanh", "tail")
-_GOING: tuple[tuple[Shape, float], ...] = (
-    ("exp", 3.0),
-    ("tanh", 3.0),
-    ("tail", 2.0),
-    ("linear", 2.0),
-    ("progress", 4.0),
-    ("within", 0.5),
-)
+_SHAPE_WEIGHTS: dict[Shape, float] = {
+    "exp": 3.0,
+    "tanh": 3.0,
+    "tail": 2.0,
+    "linear": 2.0,
+    "progress": 1.5,
+    "within": 0.5,
+}
+"""How often a gap gets each shape.
+
+Increments of a distance sum up to just what a graded progress measures, so a ranking by preference
+favours them beyond their use in training; the grammar leans the other way.
+"""
 
 Recipe = Callable[[random.Random], list[Term]]
 
@@ -83,8 +88,8 @@ class Grammar:
         if gap is None or draw < 0.1:
             return self.plain(rng)
         quantity = self._any_value(rng) if draw < 0.3 else gap
-        shapes = quantity.shapes
-        term = self.shaped(rng, rng.choice(shapes), quantity)
+        weights = [_SHAPE_WEIGHTS.get(shape, 2.0) for shape in quantity.shapes]
+        term = self.shaped(rng, rng.choices(quantity.shapes, weights=weights)[0], quantity)
         return term.gated(self.gate(rng)) if rng.random() < 0.3 else term
 
     def plain(self, rng: random.Random) -> Term:
@@ -145,7 +150,7 @@ class Grammar:
             return self._reach(rng)
         hand, thing, goal = chain
         reach = self.quantities.distance(rng, hand, thing)
-        near = self.shaped(rng, rng.choice((*_NEAR, *_NEAR, "linear", "progress")), reach)
+        near = self.shaped(rng, rng.choice((*_NEAR, *_NEAR, "linear")), reach)
         later = self._going(rng, self.quantities.distance(rng, thing, goal))
         # A second stage that is worth less than the first leaves a policy content with touching.
         later = [replace(term, weight=_bounded(term.weight * rng.choice((1.0, 2.0, 4.0)))) for term in later]
@@ -155,8 +160,8 @@ class Grammar:
         return [near, *later]
 
     def _going(self, rng: random.Random, quantity: Quantity) -> list[Term]:
-        shapes, weights = zip(*_GOING, strict=True)
-        terms = [self.shaped(rng, rng.choices(shapes, weights=weights)[0], quantity)]
+        shapes = [*_SHAPE_WEIGHTS]
+        terms = [self.shaped(rng, rng.choices(shapes, weights=[*_SHAPE_WEIGHTS.values()])[0], quantity)]
         if rng.random() < 0.3:
             terms.append(self.shaped(rng, rng.choice(("within", "exp", "progress")), quantity))
         return terms

@@ -46,12 +46,17 @@ class Quantities:
         self.components = [part for part in numbers if part.field.kind != "flag"]
         self.velocities = [part for part in self.components if part.field.kind == "velocity"]
         self.places = [part for part in self.components if part.field.kind == "position"]
-        self.lengths = [f for f in fields if f.kind in ("velocity", "position") and len(f.shape) == 1]
+        vectors = [field for field in fields if len(field.shape) == 1]
         words = {field.name: _words(f"{field.name} {field.doc}") for field in fields}
         mentioned = _words(brief.goal)
         self._field_weights = {name: 2.0 if found & mentioned else 1.0 for name, found in words.items()}
         self._goal_like = {name for name, found in words.items() if found & _GOAL_WORDS}
         self.groups = _groups(fields)
+        self.lengths = [
+            field
+            for field in vectors
+            if field.kind in ("velocity", "position") and field.name not in self._goal_like
+        ]
         telling = [self._is_telling(group) for group in self.groups]
         self._group_weights = [len(g) if good else 0.3 for g, good in zip(self.groups, telling, strict=True)]
         self.longest = max((len(g) for g, good in zip(self.groups, telling, strict=True) if good), default=0)
@@ -130,8 +135,16 @@ class Quantities:
         return Quantity(kind="length", field=field.name, span=_span(0.0, max(abs(low), abs(high))))
 
     def pick(self, rng: random.Random, parts: list[Component]) -> Component:
-        """Draw one component: each field alike, those named in the goal more often."""
-        weights = [self._field_weights[part.field.name] / part.field.size for part in parts]
+        """Draw one component, more often of a field that the goal text names, seldom of a goal itself.
+
+        A goal that stands still tells nothing until something is compared with it.
+        """
+        weights = [
+            self._field_weights[part.field.name]
+            / part.field.size
+            * (0.2 if part.field.name in self._goal_like else 1.0)
+            for part in parts
+        ]
         return rng.choices(parts, weights=weights)[0]
 
     def range_of(self, field: StateField) -> tuple[float, float]:

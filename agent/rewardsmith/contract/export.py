@@ -1,0 +1,112 @@
+"""Writes a reward as one plain Python file that needs nothing of rewardsmith."""
+
+import textwrap
+
+from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
+from rewardsmith.contract.static_checks import prepare_source
+from rewardsmith.services.tasks.schema import Task
+
+_HEADER = '''"""Reward for the task {task}: {goal}
+
+{origin}.
+
+Needs NumPy; Gymnasium only for `RewardWrapper`:
+
+    env = RewardWrapper(gymnasium.make(...))
+
+`compute_reward(state, action, next_state)` works on batches: `state` and `next_state` hold named arrays of
+shape (n, ...), `action` has shape (n, action_dim), the answer is ((n,), {{component: (n,)}}).
+"""
+
+import math
+
+import numpy as np
+
+ACTION_REPEAT = {action_repeat}
+"""Simulation steps for which each action was kept when this reward was made."""
+
+STATE_FIELDS = {fields}
+"""Name and shape of each part of the state vector, in order."""
+'''
+
+_HELPERS = '''
+class NamedState:
+    """The parts of a batch of state vectors, by name."""
+
+    def __init__(self, vectors, terminated=None):
+        start = 0
+        for name, shape in STATE_FIELDS:
+            size = math.prod(shape)
+            setattr(self, name, vectors[:, start : start + size].reshape(len(vectors), *shape))
+            start += size
+        if terminated is not None:
+            self.terminated = terminated
+
+
+def reward_of_step(state, action, next_state, terminated):
+    """Return the reward and its components of one step, from two state vectors and the action."""
+    total, components = compute_reward(
+        NamedState(state[None]),
+        np.atleast_1d(np.asarray(action)).reshape(1, -1),
+        NamedState(next_state[None], np.array([bool(terminated)])),
+    )
+    return float(total[0]), {name: float(value[0]) for name, value in components.items()}
+
+
+try:
+    import gymnasium
+except ImportError:
+    gymnasium = None
+
+if gymnasium is not None:
+
+    class RewardWrapper(gymnasium.Wrapper):
+        """Gives an environment this reward; its own one moves to info["original_reward"].
+
+        Wrap the environment itself, before any wrapper that changes its observations.
+        """
+
+        def reset(self, *, seed=None, options=None):
+            """Reset and take up the first state."""
+            obs, info = self.env.reset(seed=seed, options=options)
+            self._state = extract_state(obs, info, self.env)
+            return obs, info
+
+        def step(self, action):
+            """Step and answer with this reward."""
+            obs, original, terminated, truncated, info = self.env.step(action)
+            next_state = extract_state(obs, info, self.env)
+            reward, components = reward_of_step(self._state, action, next_state, terminated)
+            self._state = next_state
+            info["original_reward"] = original
+            info["reward_components"] = components
+            return obs, reward, terminated, truncated, info
+'''
+
+
+def render_reward_file(task: Task, source: str, origin: str) -> str:
+    """Return the text of the file.
+
+    Args:
+        task: the task that the reward was made for; its state extraction is written into the file.
+        source: the reward's code.
+        origin: one line that says where it comes from.
+    """
+    header = _HEADER.format(
+        task=task.name,
+        goal=textwrap.shorten(task.file.goal, 80, placeholder=" ..."),
+        origin=origin[:1].upper() + origin[1:],
+        action_repeat=task.file.env.action_repeat,
+        fields=_fields(task),
+    )
+    parts = [header]
+    if task.uses_state_file:
+        parts.append((task.folder / STATE_FILE_SOURCE).read_text(encoding="utf-8").strip() + "\n")
+    parts.append(extraction_code([(f.name, f.source) for f in task.file.state]))
+    parts.append(prepare_source(source).strip() + "\n")
+    return "\n\n".join(part.strip("\n") for part in (*parts, _HELPERS)) + "\n"
+
+
+def _fields(task: Task) -> str:
+    rows = [f"    ({field.name!r}, {field.shape!r}),\n" for field in task.file.state]
+    return "(\n" + "".join(rows) + ")"

@@ -1,0 +1,1 @@
+"""The one loop that every method configures."""

@@ -1,0 +1,86 @@
+"""Candidates of a run and what is known of them."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewardsmith.config import SelectConfig
+from rewardsmith.errors import FailureCode
+from rewardsmith.services.models.base import CandidateRecord, Proposal
+from rewardsmith.stages.selection import Score, score, standing_checkpoint, summary
+from rewardsmith.types import FloatArray
+
+
+def candidate_id(iteration: int, index: int) -> str:
+    """Return the name of a candidate for people: `i03c02`."""
+    return f"i{iteration:02d}c{index:02d}"
+
+
+def structural_key(name: str) -> str:
+    """Return the key under which a candidate's effects are recorded: `i03/c02`."""
+    iteration, index = name.split("c")
+    return f"{iteration}/c{index}"
+
+
+@dataclass
+class Candidate:
+    """One proposed reward function and what became of it."""
+
+    id: str
+    proposal: Proposal
+    failure: FailureCode | None = None
+    message: str = ""
+    is_constant: bool = False
+    preference: float | None = None
+    returns: FloatArray | None = None
+    reward: FloatArray | None = None
+    checkpoints: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """Its code."""
+        return self.proposal.source
+
+    @property
+    def key(self) -> str:
+        """Its structural key."""
+        return structural_key(self.id)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether a policy was trained under it and judged."""
+        return bool(self.checkpoints)
+
+    @property
+    def is_in_race(self) -> bool:
+        """Whether it may still be trained."""
+        return self.failure is None and not self.is_trained
+
+    def fail(self, code: FailureCode, message: str) -> None:
+        """Turn it down."""
+        self.failure, self.message = code, message
+
+    def score(self, select: SelectConfig) -> Score:
+        """Return what it is ranked by, once it has been trained."""
+        return score(standing_checkpoint(self.checkpoints, select))
+
+    def record(self, select: SelectConfig) -> CandidateRecord:
+        """Return what its coder is told of it."""
+        judged = summary(standing_checkpoint(self.checkpoints, select)) if self.checkpoints else {}
+        return CandidateRecord(
+            id=self.id,
+            source=self.source,
+            genome=self.proposal.genome,
+            failure=self.failure,
+            message=self.message,
+            preference=self.preference,
+            fitness=judged.get("fitness"),
+            progress=judged.get("progress"),
+            success_rate=judged.get("success"),
+        )
+
+
+def source_digest(source: str) -> str:
+    """Return the sha256 of a candidate's code."""
+    return hashlib.sha256(source.encode()).hexdigest()

@@ -1,0 +1,135 @@
+"""The final comparison: the winner retrained with fresh seeds at full budget, beside the task's baselines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rewardsmith.errors import BudgetExhausted
+from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.session import Session
+from rewardsmith.loop.state import SearchState
+from rewardsmith.seeds import derive_seed, episode_seeds
+from rewardsmith.services.journal.journal import Effect, JsonObject
+from rewardsmith.services.journal.ledger import Usage
+from rewardsmith.stages.comparison import human_normalised, interquartile_mean
+from rewardsmith.stages.selection import summary
+from rewardsmith.stages.training import TrainingPlan
+
+WINNER = "winner"
+_MEASURES = ("fitness", "progress", "success", "success_last")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finals:
+    """What the final comparison found.
+
+    Attributes:
+        arms: by name (`winner`, `human`, ...): `fitness` and further measures as one value per seed, their
+            interquartile means and intervals, and `failure`.
+        human_normalised: of the winner, or None.
+        note: why the comparison is missing or incomplete; empty where it is whole.
+    """
+
+    arms: dict[str, dict[str, Any]]
+    human_normalised: float | None
+    note: str = ""
+
+
+def compare(session: Session, state: SearchState, winner: Candidate) -> Finals:
+    """Train winner and baselines with the same fresh seeds and judge them on the same fresh episodes."""
+    final = session.config.method.final
+    if final.seeds == 0:
+        return Finals(arms={}, human_normalised=None, note="left out, since final.seeds is 0")
+    names = [WINNER, *(session.task.file.baselines if final.baselines else ())]
+    plans = [_plan(session, winner, name, i) for i in range(final.seeds) for name in names]
+    try:
+        session.check_wall_clock("final")
+        for plan in plans:
+            session.ledger.reserve(plan.key, _estimate(session, state, plan))
+    except BudgetExhausted as verdict:
+        return Finals(arms={}, human_normalised=None, note=f"left out for the budget: {verdict}")
+    session.reporter.line(
+        f"Final comparison: {', '.join(names)}, {final.seeds} fresh seeds each, "
+        f"{session.task.file.training.total_timesteps} steps"
+    )
+    answers = _train(session, state, plans)
+    arms = {name: _arm([answers[p.key] for p in plans if p.key.split("/")[1] == name]) for name in names}
+    finals = Finals(arms=arms, human_normalised=_normalised(arms))
+    session.journal.decide("final", asdict(finals))
+    return finals
+
+
+def _plan(session: Session, winner: Candidate, name: str, index: int) -> TrainingPlan:
+    total = session.task.file.training.total_timesteps
+    seed = session.config.seed
+    return TrainingPlan(
+        key=f"final/{name}/s{index}",
+        source=winner.source if name == WINNER else None,
+        baseline=None if name == WINNER else name,
+        # Arms share their seeds, so that they differ in their reward alone.
+        seed=derive_seed(seed, "final_train", f"s{index}"),
+        judge_seeds=tuple(
+            episode_seeds(seed, "final_judge", session.task.file.judge.final_episodes, f"s{index}")
+        ),
+        checkpoints=(total,),
+        rungs=(total,),
+    )
+
+
+def _estimate(session: Session, state: SearchState, plan: TrainingPlan) -> Usage:
+    training = session.task.file.training
+    rollout = training.n_envs * int(training.hyperparameters.get("n_steps", 1))
+    return Usage(
+        env_steps=plan.total_timesteps + rollout + len(plan.judge_seeds) * state.horizon, trainings=1
+    )
+
+
+def _train(session: Session, state: SearchState, plans: Sequence[TrainingPlan]) -> dict[str, JsonObject]:
+    runner = state.runner(session, lambda key, checkpoint: None)
+    bar = "final"
+    session.reporter.begin(bar, "final trainings", len(plans))
+    done = 0
+
+    def on_answer(effect: Effect, answer: JsonObject, replayed: bool) -> None:
+        nonlocal done
+        done += 1
+        fitness = summary(answer["checkpoints"][-1])["fitness"] if answer["checkpoints"] else None
+        shown = "failed" if fitness is None else f"fitness {fitness:.2f}"
+        session.reporter.advance(bar, done, f"{effect.key.removeprefix('final/')} {shown}")
+
+    effects = [
+        Effect(key=f"{p.key}/train", request=p.request(0), run=lambda p=p: runner.advance(p, 0))  # type: ignore[misc]
+        for p in plans
+    ]
+    try:
+        answers = session.journal.effects(
+            effects, workers=session.config.workers, on_answer=on_answer, cancel=runner.cancel
+        )
+    finally:
+        runner.cancel()
+        session.reporter.end(bar)
+    for plan, answer in zip(plans, answers, strict=True):
+        session.ledger.settle(plan.key, Usage(env_steps=answer["env_steps"], trainings=1))
+    return {plan.key: answer for plan, answer in zip(plans, answers, strict=True)}
+
+
+def _arm(answers: Sequence[JsonObject]) -> dict[str, Any]:
+    judged = [summary(a["checkpoints"][-1]) for a in answers if a["failure"] is None]
+    failures = [a["failure"] for a in answers if a["failure"] is not None]
+    arm: dict[str, Any] = {"failure": failures[0] if failures else None, "n_failed": len(failures)}
+    for name in _MEASURES:
+        values = [means[name] for means in judged]
+        known = [value for value in values if value is not None]
+        arm[name] = values
+        arm[f"{name}_iqm"] = asdict(interquartile_mean(known)) if known else None
+    return arm
+
+
+def _normalised(arms: Mapping[str, Mapping[str, Any]]) -> float | None:
+    try:
+        fitness = [arms[name]["fitness"] for name in (WINNER, "human", "sparse")]
+    except KeyError:
+        return None
+    if not all(fitness):
+        return None
+    return human_normalised(*fitness)

@@ -1,0 +1,87 @@
+"""A run from its folder to its result; running it again goes on where it was."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rewardsmith.config import RunConfig
+from rewardsmith.contract.export import render_reward_file
+from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.finals import Finals, compare
+from rewardsmith.loop.reporter import Reporter
+from rewardsmith.loop.search import search
+from rewardsmith.loop.session import Session, open_session, task_of
+from rewardsmith.loop.state import SearchState
+from rewardsmith.services.journal.folder import RunFolder, write_json_atomic, write_text_atomic
+from rewardsmith.stages.selection import standing_checkpoint, summary
+
+RESULT_FILE = "result.json"
+REWARD_FILE = "reward.py"
+
+RunResult = dict[str, Any]
+
+
+def execute(folder: RunFolder, reporter: Reporter) -> RunResult:
+    """Run, or go on with, the run in `folder` and return its result, which is also written there.
+
+    Raises:
+        RewardsmithError: what stopped it; the run can be resumed unless the message says otherwise.
+    """
+    with open_session(folder, reporter) as session:
+        state, reason = search(session)
+        winner = state.candidates[state.best] if state is not None and state.best else None
+        finals = None
+        if state is not None and winner is not None:
+            write_text_atomic(folder.path / REWARD_FILE, reward_file(folder, winner))
+            finals = compare(session, state, winner)
+        result = _result(session, state, reason, winner, finals)
+        session.journal.decide("result", result)
+        write_json_atomic(folder.path / RESULT_FILE, result)
+    return result
+
+
+def reward_file(folder: RunFolder, winner: Candidate) -> str:
+    """Return the text of a plain Python file with the candidate's reward."""
+    config = RunConfig.model_validate(folder.config)
+    return render_reward_file(
+        task_of(config), winner.source, f"candidate {winner.id} of run {folder.name}, written by {config.model}"
+    )
+
+
+def _result(
+    session: Session,
+    state: SearchState | None,
+    reason: str,
+    winner: Candidate | None,
+    finals: Finals | None,
+) -> RunResult:
+    used = session.ledger.used
+    return {
+        "task": session.task.name,
+        "model": session.config.model,
+        "method": session.config.method_name,
+        "seed": session.config.seed,
+        "sandbox": session.sandbox.name,
+        "ended": reason,
+        "iterations": state.iteration if state else 0,
+        "winner": winner and _winner(session, winner),
+        "final": finals and asdict(finals),
+        "totals": {
+            "proposals": len(state.candidates) if state else 0,
+            "trainings": used.trainings,
+            "env_steps": used.env_steps,
+            "tokens": used.tokens,
+            "usd": used.usd,
+        },
+    }
+
+
+def _winner(session: Session, winner: Candidate) -> dict[str, Any]:
+    checkpoint = standing_checkpoint(winner.checkpoints, session.config.method.select)
+    return {
+        "id": winner.id,
+        "source": winner.source,
+        "origin": winner.proposal.origin,
+        "parents": list(winner.proposal.parents),
+        "step": checkpoint["step"],
+        **summary(checkpoint),
+    }

@@ -1,0 +1,85 @@
+"""The loop: propose, screen, prefer, train, judge, select, until it is time to stop."""
+
+from rewardsmith.errors import BudgetExhausted
+from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.halving import train_candidates
+from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
+from rewardsmith.loop.session import Session
+from rewardsmith.loop.state import SearchState, start_state
+from rewardsmith.stages.selection import score, standing_checkpoint, summary
+
+
+def search(session: Session) -> tuple[SearchState | None, str]:
+    """Run iterations until the target, a budget, patience or the count ends them.
+
+    Returns:
+        What the search knows (None where not even the first episodes fit a budget) and why it ended.
+
+    Raises:
+        TrainerError: a trainer failed for a reason that is not a candidate's.
+        SandboxUnavailableError: the box failed.
+        StorageError: the disk is full.
+    """
+    state: SearchState | None = None
+    try:
+        state = start_state(session)
+        while True:
+            state.iteration += 1
+            session.check_wall_clock(f"i{state.iteration:02d}/start")
+            _iterate(session, state)
+            reason = _reason_to_stop(session, state)
+            if reason is not None:
+                break
+    except BudgetExhausted as verdict:
+        reason = f"budget: {verdict}"
+    session.journal.decide("stop", {"reason": reason, "best": state and state.best})
+    return state, reason
+
+
+def _iterate(session: Session, state: SearchState) -> None:
+    say = session.reporter.line
+    say(f"Iteration {state.iteration} of {session.config.method.stop.iterations}")
+    new = propose(session, state)
+    say(f"  {session.coder.name} proposed {len(new)} reward functions")
+    screen_candidates(session, state, new)
+    n_failed = sum(c.failure is not None for c in new)
+    chosen = prefer(session, state)
+    ranked = [c.preference for c in new if c.preference is not None]
+    best = f", best preference accuracy {max(ranked):.3f}" if ranked else ""
+    say(f"  {len(new) - n_failed} valid, {n_failed} turned down{best}; training {len(chosen)}")
+    train_candidates(session, state, chosen)
+    _select(session, state, chosen)
+    forget_losers(session, state)
+
+
+def _select(session: Session, state: SearchState, judged: list[Candidate]) -> None:
+    """Keep the best candidate of the whole run; the incumbent stays unless it is beaten."""
+    select = session.config.method.select
+    before = state.best
+    for candidate in judged:
+        if not candidate.is_trained or candidate.failure is not None:
+            continue
+        incumbent = state.candidates[state.best] if state.best else None
+        if incumbent is None or candidate.score(select) > incumbent.score(select):
+            state.best = candidate.id
+    state.stale_iterations = 0 if state.best != before else state.stale_iterations + 1
+    payload: dict[str, object] = {"best": state.best}
+    if state.best is not None:
+        checkpoint = standing_checkpoint(state.candidates[state.best].checkpoints, select)
+        payload |= {"step": checkpoint["step"], **summary(checkpoint)}
+        fitness, progress = score(checkpoint)
+        session.reporter.line(f"  best so far: {state.best}, fitness {fitness:.2f}, progress {progress:.2f}")
+    session.journal.decide(f"i{state.iteration:02d}/select", payload)
+
+
+def _reason_to_stop(session: Session, state: SearchState) -> str | None:
+    stop, target = session.config.method.stop, session.task.file.target_fitness
+    if state.best is not None and stop.at_target and target is not None:
+        fitness, _ = state.candidates[state.best].score(session.config.method.select)
+        if fitness >= target:
+            return f"target: {state.best} reached fitness {fitness:.3g} of {target:.3g}"
+    if stop.patience is not None and state.stale_iterations >= stop.patience:
+        return f"patience: no better candidate for {state.stale_iterations} iterations"
+    if state.iteration >= stop.iterations:
+        return f"count: {state.iteration} iterations"
+    return None

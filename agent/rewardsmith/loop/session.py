@@ -1,0 +1,117 @@
+"""Everything that a run needs while it goes on, opened in one place and closed in one place."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewardsmith.config import RunConfig
+from rewardsmith.errors import BudgetExhausted, RunFolderError, TrainerError
+from rewardsmith.loop.reporter import Reporter
+from rewardsmith.services.executor.trainers import TrainerHost
+from rewardsmith.services.journal.folder import RunFolder
+from rewardsmith.services.journal.journal import Effect, Journal
+from rewardsmith.services.journal.ledger import Ledger, Limits
+from rewardsmith.services.journal.objects import ObjectStore
+from rewardsmith.services.models.base import Coder
+from rewardsmith.services.models.factory import open_coder
+from rewardsmith.services.sandbox.base import Sandbox
+from rewardsmith.services.sandbox.factory import open_sandbox
+from rewardsmith.services.tasks.catalog import require_extras, task_digest
+from rewardsmith.services.tasks.schema import Task, TaskFile
+
+
+@dataclass
+class Session:
+    """The services of one run."""
+
+    config: RunConfig
+    task: Task
+    folder: RunFolder
+    journal: Journal
+    ledger: Ledger
+    coder: Coder
+    sandbox: Sandbox
+    host: TrainerHost
+    reporter: Reporter
+    started: float
+
+    @property
+    def objects(self) -> ObjectStore:
+        """Where large outputs go."""
+        return self.folder.objects
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files on their way; emptied when a run is opened."""
+        return self.folder.path / "tmp"
+
+    def check_wall_clock(self, key: str) -> None:
+        """Raise BudgetExhausted once the run has taken longer than it may; the verdict is recorded."""
+        if self.config.budget.max_wall_s is None:
+            return
+        now = {"elapsed_s": time.monotonic() - self.started}
+        recorded = self.journal.effect(Effect(key=f"{key}/wall", request={}, run=lambda: now))
+        # Time that earlier processes spent on this run counts as well.
+        self.started = min(self.started, time.monotonic() - recorded["elapsed_s"])
+        verdict = self.ledger.wall_verdict(recorded["elapsed_s"])
+        if verdict is not None:
+            raise BudgetExhausted(verdict)
+
+
+def task_of(config: RunConfig) -> Task:
+    """Return the task as the run recorded it.
+
+    Raises:
+        RunFolderError: the task's code has changed or is gone, so that the run would not go on as it began.
+    """
+    folder = Path(config.task_folder)
+    task = Task(name=config.task, folder=folder, file=TaskFile.model_validate(config.task_file))
+    try:
+        digest = task_digest(task)
+    except OSError as error:
+        raise RunFolderError(f"the run's task is not at {folder} any more ({error.strerror})") from error
+    if digest != config.task_digest:
+        raise RunFolderError(
+            f"the code of the task in {folder} has changed since the run began; start a new run"
+        )
+    return task
+
+
+@contextmanager
+def open_session(folder: RunFolder, reporter: Reporter) -> Iterator[Session]:
+    """Hold a run's lock, journal, sandbox and trainers while the block runs.
+
+    Raises:
+        RewardsmithError: something that the run needs is missing or in use.
+    """
+    config = RunConfig.model_validate(folder.config)
+    task = task_of(config)
+    require_extras(task)
+    coder = open_coder(config.model)
+    with ExitStack() as stack:
+        journal = stack.enter_context(folder.writer())
+        sandbox = open_sandbox(config.sandbox)
+        stack.callback(sandbox.close)
+        host = TrainerHost(task)
+        stack.callback(host.close)
+        session = Session(
+            config=config,
+            task=task,
+            folder=folder,
+            journal=journal,
+            ledger=Ledger(Limits(**config.budget.model_dump())),
+            coder=coder,
+            sandbox=sandbox,
+            host=host,
+            reporter=reporter,
+            started=time.monotonic(),
+        )
+        shutil.rmtree(session.scratch, ignore_errors=True)
+        stack.callback(shutil.rmtree, session.scratch, ignore_errors=True)
+        try:
+            yield session
+        except TrainerError as error:
+            raise TrainerError(f"{error}; `rewardsmith resume {folder.path}` goes on from here") from error

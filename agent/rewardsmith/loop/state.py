@@ -1,0 +1,127 @@
+"""What a search knows so far; rebuilt from the journal whenever the run is opened again."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewardsmith.contract.layout import ActionSpec
+from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.session import Session
+from rewardsmith.seeds import derive_seed, episode_seeds
+from rewardsmith.services.executor.trainers import Message
+from rewardsmith.services.journal.journal import Effect
+from rewardsmith.services.journal.ledger import Usage
+from rewardsmith.services.models.base import TaskBrief
+from rewardsmith.services.sandbox.base import RewardSpec
+from rewardsmith.stages.store import TrajectoryStore
+from rewardsmith.stages.training import TrainingRunner
+from rewardsmith.stages.validation import N_ROWS
+from rewardsmith.trajectories import load_trajectories
+from rewardsmith.types import Transitions
+
+STORE_TIMEOUT_S = 600.0
+TRAINING_ROWS = 256
+"""Row capacity of a reward process that trains: one vectorised step, or a part of a judged trajectory."""
+
+
+@dataclass
+class SearchState:
+    """Candidates, store and best so far.
+
+    Attributes:
+        action: the task's action.
+        store: judged trajectories.
+        horizon: policy steps of the longest episode seen, for budget estimates.
+        candidates: by id, in order of proposal.
+        best: id of the best candidate so far, or None.
+        stale_iterations: iterations since the best was last beaten.
+        iteration: the last one that was begun.
+    """
+
+    action: ActionSpec
+    store: TrajectoryStore
+    horizon: int
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    best: str | None = None
+    stale_iterations: int = 0
+    iteration: int = 0
+
+    @property
+    def trained(self) -> list[Candidate]:
+        """Every candidate with a judged policy."""
+        return [c for c in self.candidates.values() if c.is_trained]
+
+    def brief(self, session: Session) -> TaskBrief:
+        """Return what a coder may know of the task."""
+        layout = session.task.layout
+        return TaskBrief(
+            name=session.task.name,
+            goal=session.task.file.goal,
+            layout=layout,
+            action=self.action,
+            ranges=self.store.ranges(layout),
+        )
+
+    def runner(self, session: Session, on_checkpoint: Any) -> TrainingRunner:
+        """Return a runner for trainings of this task."""
+        return TrainingRunner(
+            host=session.host,
+            sandbox=session.sandbox,
+            objects=session.objects,
+            spec=RewardSpec(layout=session.task.layout, action=self.action, max_rows=TRAINING_ROWS),
+            scratch=session.scratch,
+            timeout_s=session.task.file.training.timeout_s,
+            on_checkpoint=on_checkpoint,
+        )
+
+
+def start_state(session: Session) -> SearchState:
+    """Play the random episodes that a search starts from.
+
+    Raises:
+        BudgetExhausted: not even they fit into the budget.
+        TrainerError: the environment failed.
+    """
+    config = session.config
+    seeds = episode_seeds(config.seed, "store", config.method.store.episodes)
+    limit = session.task.file.env.max_episode_steps or 1000
+    estimate = Usage(env_steps=len(seeds) * -(-limit // session.task.file.env.action_repeat))
+    session.ledger.reserve("store", estimate)
+    session.reporter.line(f"Playing {len(seeds)} random episodes of {session.task.name}")
+
+    def play() -> Message:
+        session.scratch.mkdir(parents=True, exist_ok=True)
+        file = session.scratch / "store.npz"
+        job = {"kind": "store", "seeds": seeds, "out_file": str(file)}
+        (answer,) = session.host.run(job, STORE_TIMEOUT_S)
+        return {**answer, "trajectories": session.objects.put_file(file, move=True)}
+
+    answer = session.journal.effect(Effect(key="store", request={"seeds": seeds}, run=play))
+    session.ledger.settle("store", Usage(env_steps=answer["env_steps"]))
+    trajectories = load_trajectories(session.objects.get_bytes(answer["trajectories"]))
+    spec: dict[str, Any] = answer["action"]
+    return SearchState(
+        action=ActionSpec(
+            dim=spec["dim"],
+            discrete=spec["discrete"],
+            low=spec["low"] and tuple(spec["low"]),
+            high=spec["high"] and tuple(spec["high"]),
+        ),
+        store=TrajectoryStore().grown(trajectories, answer["trajectories"]),
+        horizon=max(len(t) for t in trajectories),
+    )
+
+
+def validation_sample(session: Session, state: SearchState) -> Transitions:
+    """Return the transitions on which this iteration's candidates are validated and compared."""
+    store = state.store.ranking_choice(session.config.method.store.ranked_on)
+    return store.sample(N_ROWS, derive_seed(session.config.seed, "validate", f"i{state.iteration:02d}"))
+
+
+def training_seed(session: Session, key: str) -> int:
+    """Return the seed of a training in the search."""
+    return derive_seed(session.config.seed, "train", key)
+
+
+def judge_seeds(session: Session) -> tuple[int, ...]:
+    """Return the held-out episodes of the search: the same for every candidate, so that luck is shared."""
+    return tuple(episode_seeds(session.config.seed, "judge", session.task.file.judge.episodes))

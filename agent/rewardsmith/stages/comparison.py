@@ -1,0 +1,65 @@
+"""Statistics of the final comparison: interquartile mean, interval, human-normalised score."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+N_RESAMPLES = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A mean over seeds with its uncertainty.
+
+    Attributes:
+        iqm: interquartile mean of the seeds' values (Agarwal et al., 2021).
+        low: lower end of the 95 % percentile bootstrap interval over seeds; None for fewer than two seeds.
+        high: upper end, or None.
+        n: number of seeds.
+    """
+
+    iqm: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def interquartile_mean(values: Sequence[float]) -> Interval:
+    """Return the interquartile mean of one value for each seed, with a 95 % interval."""
+    data = np.asarray(values, dtype=np.float64)
+    iqm = float(stats.trim_mean(data, 0.25))
+    if len(data) < 2:
+        return Interval(iqm=iqm, low=None, high=None, n=len(data))
+    if np.ptp(data) == 0.0:
+        return Interval(iqm=iqm, low=iqm, high=iqm, n=len(data))
+    result = stats.bootstrap(
+        (data,),
+        lambda x, axis: stats.trim_mean(x, 0.25, axis=axis),
+        n_resamples=N_RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    low, high = result.confidence_interval
+    return Interval(iqm=iqm, low=float(low), high=float(high), n=len(data))
+
+
+def human_normalised(
+    method: Sequence[float], human: Sequence[float], sparse: Sequence[float]
+) -> float | None:
+    """Return (method - sparse) / |human - sparse| of the means, as Eureka (Ma et al., 2023) defines it.
+
+    Returns:
+        None unless the human reward differs from the sparse one by more than two standard errors.
+    """
+    gap = float(np.mean(human) - np.mean(sparse))
+    error = math.sqrt(_squared_error(human) + _squared_error(sparse))
+    if abs(gap) <= 2.0 * error or gap == 0.0:
+        return None
+    return float((np.mean(method) - np.mean(sparse)) / abs(gap))
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    return float(np.var(values, ddof=1) / len(values)) if len(values) > 1 else 0.0

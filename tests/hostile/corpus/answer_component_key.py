@@ -1,0 +1,5 @@
+# kind: component name that is no str
+# entry: checked
+# expect: bad_answer
+def compute_reward(state, action, next_state):
+    return next_state.speed, {1: next_state.speed}

@@ -1,0 +1,5 @@
+# kind: object dtype
+# entry: checked
+# expect: bad_answer
+def compute_reward(state, action, next_state):
+    return next_state.speed.astype(object), {}

@@ -1,0 +1,5 @@
+# kind: wrong tuple arity
+# entry: checked
+# expect: bad_answer
+def compute_reward(state, action, next_state):
+    return next_state.speed

@@ -1,0 +1,5 @@
+# kind: scalar instead of (n,)
+# entry: checked
+# expect: bad_answer
+def compute_reward(state, action, next_state):
+    return 1.0, {}

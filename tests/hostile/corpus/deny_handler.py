@@ -1,0 +1,20 @@
+# kind: installs signal handlers
+# entry: raw
+# expect: denied
+import os
+import signal
+
+import numpy as np
+
+
+def act():
+    signal.signal(signal.SIGXCPU, lambda *_: None)
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,20 @@
+# kind: makes a hard link
+# entry: raw
+# expect: denied
+import os
+
+import numpy as np
+
+
+def act():
+    open("one", "w").close()
+    os.link("one", "two")
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,20 @@
+# kind: loads a .so
+# entry: raw
+# expect: denied
+import ctypes
+import os
+
+import numpy as np
+
+
+def act():
+    ctypes.CDLL('libresolv.so.2')
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,20 @@
+# kind: prlimit on its parent
+# entry: raw
+# expect: denied
+import os
+import resource
+
+import numpy as np
+
+
+def act():
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,22 @@
+# kind: renames and deletes
+# entry: raw
+# expect: denied
+import os
+
+import numpy as np
+
+
+def act():
+    try:
+        os.rename("missing", "other")
+    except FileNotFoundError:
+        pass
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,22 @@
+# kind: POSIX shared memory
+# entry: raw
+# expect: denied
+import os
+
+import numpy as np
+
+
+def act():
+    from multiprocessing import shared_memory
+
+    memory = shared_memory.SharedMemory(create=True, size=4096)
+    memory.unlink()
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

@@ -1,0 +1,28 @@
+# kind: x32 system call
+# entry: raw
+# expect: crashed
+# control: none: few kernels have x32
+import ctypes
+import os
+
+import numpy as np
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+
+def act():
+    libc.syscall(ctypes.c_long(0x40000000 + 39))
+
+
+def compute_reward(state, action, next_state):
+    try:
+        act()
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}: {error}\n".encode())
+        return np.zeros(len(action)), {}
+    return np.ones(len(action)), {}

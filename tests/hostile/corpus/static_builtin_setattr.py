@@ -1,0 +1,7 @@
+# kind: builtin that is not offered
+# entry: static
+# expect: forbidden
+# line: 6
+def compute_reward(state, action, next_state):
+    x = setattr
+    return state.speed, {}

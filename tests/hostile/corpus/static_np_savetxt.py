@@ -1,0 +1,7 @@
+# kind: forbidden part of NumPy
+# entry: static
+# expect: forbidden
+# line: 6
+def compute_reward(state, action, next_state):
+    x = np.savetxt
+    return state.speed, {}

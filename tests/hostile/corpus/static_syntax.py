@@ -1,0 +1,5 @@
+# kind: syntax error
+# entry: static
+# expect: syntax
+def compute_reward(state, action, next_state:
+    return 1
