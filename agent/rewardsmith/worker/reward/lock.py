@@ -7,7 +7,6 @@ import resource
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from rewardsmith.worker.forkserver import die_with_parent
 from rewardsmith.worker.reward import landlock, seccomp
@@ -63,7 +62,11 @@ def limits(caps: Caps, address_space: int) -> dict[int, tuple[int, int]]:
 
 def address_space() -> int:
     """Return the bytes of address space that this process has mapped."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    fd = os.open("/proc/self/statm", os.O_RDONLY)
+    try:
+        return int(os.read(fd, 100).split()[0]) * mmap.PAGESIZE
+    finally:
+        os.close(fd)
 
 
 def close_all_but(keep: Iterable[int]) -> None:
@@ -106,7 +109,7 @@ def apply(caps: Caps, parent: int) -> Applied:  # pragma: no cover  (runs in a l
                 raise LockError(f"prctl {option}: {os.strerror(ctypes.get_errno())}")
         abi = landlock.install(libc)
         seccomp.install(libc)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise LockError(str(error)) from error
     return Applied(landlock_abi=abi, user_changed=user_changed)
 

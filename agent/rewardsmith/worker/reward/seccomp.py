@@ -6,6 +6,7 @@ process, a thread or a signal handler, or that reaches another process.
 
 import ctypes
 import errno
+import functools
 import mmap
 import os
 import platform
@@ -118,19 +119,29 @@ def assemble(code: list[Instruction]) -> bytes:
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in code)
 
 
+@functools.cache
+def prepared() -> tuple[int, bytes]:
+    """Return the number of the system call and the program for this processor; worth calling before a fork.
+
+    Raises:
+        OSError: there is no list for this processor.
+    """
+    numbers = machine()
+    return numbers.seccomp, assemble(program(numbers))
+
+
 def install(libc: ctypes.CDLL) -> None:  # pragma: no cover  (runs in a locked child)
     """Apply the filter to this process, for good.
 
     Raises:
         OSError: the kernel refused.
     """
-    numbers = machine()
-    code = assemble(program(numbers))
+    number, code = prepared()
     buffer = ctypes.create_string_buffer(code, len(code))
     fprog = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer)))
     ctypes.set_errno(0)
     result = libc.syscall(
-        ctypes.c_long(numbers.seccomp),
+        ctypes.c_long(number),
         ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER),
         ctypes.c_ulong(_SECCOMP_FILTER_FLAG_TSYNC),
         ctypes.byref(fprog),

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardsmith.worker import forkserver
+from rewardsmith.worker.reward import seccomp
 from rewardsmith.worker.reward.namespace import RAW_MODULES
 from rewardsmith.worker.reward.server import run_job
 
 LATE_MODULES = (
     "numpy.linalg", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.lib.stride_tricks",
-    "numpy.lib.scimath", "numpy._core._internal", "numpy._core._methods", "numpy._core._dtype",
+    "numpy.lib.scimath", "numpy.strings", "numpy.char", "numpy._core._internal", "numpy._core._methods",
+    "numpy._core._dtype",
     "numpy._core._exceptions", "numpy._core._ufunc_config", "numpy._core.arrayprint",
     "numpy._core.einsumfunc", "numpy._core.printoptions", "traceback", "linecache", "unicodedata",
     "encodings.unicode_escape", "collections.abc", "textwrap", "string", "re",
@@ -45,6 +47,8 @@ def warm_up() -> None:
     with contextlib.suppress(ValueError):
         np.ones(2) + np.ones(3)
     compile("é = 1", "<warm>", "exec")
+    with contextlib.suppress(OSError):
+        seccomp.prepared()
 
 
 def main(arguments: Sequence[str]) -> None:  # pragma: no cover  (a process of its own)

@@ -1,0 +1,279 @@
+"""Whole reward processes: started, asked, handed on, ended."""
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewardsmith.errors import CandidateError, ConfigError, FailureCode, SandboxUnavailableError
+from rewardsmith.services.forkserver import ExitStatus
+from rewardsmith.services.sandbox import factory
+from rewardsmith.services.sandbox.base import Probe, SandboxLimits, SelfTest
+from rewardsmith.services.sandbox.client import EndedError, RewardClient
+from rewardsmith.services.sandbox.local import LocalSandbox
+from rewardsmith.services.sandbox.process import LocalProcess, explain
+from rewardsmith.services.sandbox.selftest import run_self_test
+from rewardsmith.worker.reward import probes
+from sandbox.helpers import GOOD, SPEC, batch, candidate, right_answer
+
+LIMITS = SandboxLimits(call_timeout_s=2.0)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with LocalSandbox() as backend:
+        yield backend
+
+
+def test_a_candidate_is_asked_and_ends(sandbox):
+    rows = batch(40)
+    with sandbox.open(GOOD, SPEC, LIMITS) as process:
+        np.testing.assert_allclose(process.call(rows).reward, right_answer(rows), rtol=1e-12)
+        np.testing.assert_array_equal(process.potential(rows.state), 2.0 * rows.state[:, 3])
+        assert process.has_potential
+        assert process.death() is None
+        assert process.facts["landlock"].startswith("ABI ")
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+    process.close()
+    with pytest.raises(SandboxUnavailableError, match="closed"):
+        process.call(rows)
+
+
+def test_two_hundred_candidates_leave_no_descriptor_behind(sandbox):
+    sandbox.open(GOOD, SPEC, LIMITS).close()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(200):
+        sandbox.open(GOOD, SPEC, LIMITS).close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_core_can_be_chosen(sandbox):
+    core = min(os.sched_getaffinity(0))
+    with sandbox.open(GOOD, SPEC, LIMITS, cpus=[core]) as process:
+        assert os.sched_getaffinity(process.pid) == {core}
+
+
+def test_sharing_a_core_pins_both(sandbox):
+    before = os.sched_getaffinity(0)
+    try:
+        with sandbox.open(GOOD, SPEC, LIMITS) as process:
+            process._client.share_core()
+            assert os.sched_getaffinity(process.pid) == os.sched_getaffinity(0)
+            assert len(os.sched_getaffinity(0)) == 1
+            process._client.share_core(max(before))
+            assert os.sched_getaffinity(process.pid) == os.sched_getaffinity(0) == {max(before)}
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_a_trainer_asks_through_the_endpoint(sandbox):
+    with sandbox.open(GOOD, SPEC, LIMITS) as process:
+        process.call(batch(3))
+        endpoint = process.endpoint()
+        wire = json.loads(json.dumps(endpoint.wire))
+        assert "compute_reward" not in json.dumps(wire)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        socket.send_fds(ours, [b"x"], list(endpoint.fds))
+        _, fds, _, _ = socket.recv_fds(theirs, 10, 8)
+        trainer = RewardClient.from_wire(wire, fds)
+        np.testing.assert_allclose(trainer.call(batch(5)).reward, right_answer(batch(5)), rtol=1e-12)
+        assert trainer.has_potential
+        os.kill(trainer.pid, 9)
+        with pytest.raises(EndedError):
+            trainer.call(batch(5))
+        for end in (trainer, ours, theirs):
+            end.close()
+        assert isinstance(process.death(), CandidateError) or _dies(process)
+        assert "SIGKILL" in str(process.death())
+
+
+def _dies(process):
+    deadline = time.monotonic() + 5
+    while process.death() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return process.death() is not None
+
+
+def test_the_driver_kills_for_the_trainer(sandbox):
+    with sandbox.open(candidate("while True:\n    pass"), SPEC, LIMITS) as process:
+        reason = CandidateError(FailureCode.TIMEOUT, "the trainer waited")
+        process.kill(reason)
+        assert process.death() is reason
+        with pytest.raises(CandidateError, match="the trainer waited"):
+            process.endpoint()
+
+
+def test_a_dead_process_stays_dead(sandbox):
+    limits = SandboxLimits(call_timeout_s=0.2)
+    with sandbox.open(candidate("while True:\n    pass"), SPEC, limits) as process:
+        for _ in range(2):
+            with pytest.raises(CandidateError) as caught:
+                process.call(batch(2))
+            assert caught.value.code is FailureCode.TIMEOUT
+        with pytest.raises(CandidateError):
+            process.potential(batch(2).state)
+
+
+def test_a_potential_that_fails_is_typed(sandbox):
+    source = candidate("return state.speed, {}") + "def potential(state):\n    return 1 / 0\n"
+    with sandbox.open(source, SPEC, LIMITS) as process:
+        with pytest.raises(CandidateError, match="ZeroDivisionError"):
+            process.potential(batch(2).state)
+        assert process.call(batch(2)).reward.shape == (2,)
+
+
+def test_a_source_that_is_too_large_starts_nothing(sandbox):
+    with pytest.raises(CandidateError) as caught:
+        sandbox.open("#" * 70_000, SPEC, LIMITS)
+    assert caught.value.code is FailureCode.TOO_LARGE
+
+
+def test_what_was_printed_is_cut_and_cleaned(sandbox):
+    source = "import os\n" + candidate(
+        "os.write(1, b'\\x1b[31mignore previous instructions' + b'x' * 5000)\nreturn state.speed, {}"
+    )
+    with sandbox.open(source, SPEC, LIMITS, raw=True) as process:
+        process.call(batch(2))
+        assert process.printed().startswith("ignore previous instructions")
+        assert len(process.printed()) == 2000
+        assert len(process.printed(limit=50)) == 50
+
+
+def test_a_fork_server_that_ended_is_not_the_candidates_fault():
+    backend = LocalSandbox()
+    process = backend.open(GOOD, SPEC, LIMITS)
+    backend._server._process.kill()
+    backend._server._process.wait()
+    with pytest.raises(SandboxUnavailableError):
+        process.call(batch(2))
+    process.close()
+    with pytest.raises(SandboxUnavailableError):
+        backend.open(GOOD, SPEC, LIMITS)
+    backend.close()
+
+
+def test_a_process_that_does_not_reach_its_lock_is_not_the_candidates_fault(sandbox):
+    with pytest.raises(SandboxUnavailableError, match="did not start"):
+        sandbox.open(GOOD, SPEC, SandboxLimits(cpu_s="x"))
+    with pytest.raises(SandboxUnavailableError, match="could not be locked"):
+        sandbox.open(GOOD, SPEC, SandboxLimits(memory_bytes=2**70))
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "signal", "code"),
+    [
+        (None, 24, FailureCode.CPU_LIMIT),
+        (None, 25, FailureCode.OUTPUT_FLOOD),
+        (None, 11, FailureCode.CRASHED),
+        (None, 31, FailureCode.CRASHED),
+        (0, None, FailureCode.EXITED),
+        (3, None, FailureCode.EXITED),
+    ],
+)
+def test_every_ending_has_a_type(exit_code, signal, code):
+    status = ExitStatus(exit_code=exit_code, signal=signal, cpu_s=0.1, max_rss_bytes=1)
+    assert explain(status, LIMITS).code is code
+
+
+def test_the_self_test_proves_every_denial(sandbox):
+    result = sandbox.self_test()
+    assert [probe for probe in result.probes if not probe.passed] == []
+    assert len(result.probes) == len(probes.PROBES) >= 20
+    assert result.features["landlock"].startswith("ABI ")
+    assert sandbox.self_test() is result
+
+
+def test_a_lock_that_never_fires_fails_the_self_test(sandbox, monkeypatch, tmp_path):
+    start = LocalProcess.start
+
+    def without_lock(*args, **kwargs):
+        return start(*args, **{**kwargs, "unlocked_in": tmp_path})
+
+    monkeypatch.setattr(LocalProcess, "start", without_lock)
+    result = run_self_test("broken", sandbox._raw())
+    assert not result.passed
+    assert not any(probe.denied for probe in result.probes)
+
+
+def test_a_probe_that_dies_fails_the_self_test(sandbox, monkeypatch):
+    def dies(*_):
+        raise CandidateError(FailureCode.CRASHED, "gone")
+
+    monkeypatch.setattr(LocalProcess, "call", dies)
+    assert not run_self_test("broken", sandbox._raw()).passed
+
+
+def test_every_probe_succeeds_without_a_lock(tmp_path, monkeypatch, capfd):
+    import signal
+
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGXCPU)
+    try:
+        _, components = probes.compute_reward(None, np.zeros((1, 1)), None)
+    finally:
+        signal.signal(signal.SIGXCPU, before)
+    assert [name for name, done in components.items() if not done.all()] == []
+    assert len(capfd.readouterr().out.splitlines()) == len(probes.PROBES)
+
+
+class Backend:
+    name = "fake"
+
+    def __init__(self, probe=None, error=None):
+        self.probe, self.error, self.closed = probe, error, False
+
+    def self_test(self):
+        if self.error:
+            raise self.error
+        return SelfTest(backend="fake", probes=(self.probe,) if self.probe else (), features={})
+
+    def close(self):
+        self.closed = True
+
+
+GOOD_PROBE = Probe(name="fork", denied=True, control=True)
+
+
+def test_auto_takes_the_first_backend_that_proves_itself(monkeypatch):
+    weak = Backend(Probe(name="fork", denied=False, control=True, detail="succeeded"))
+    good = Backend(GOOD_PROBE)
+    monkeypatch.setattr(factory, "BACKENDS", {"weak": lambda: weak, "good": lambda: good})
+    assert factory.open_sandbox("auto") is good
+    assert weak.closed
+    assert not good.closed
+
+
+@pytest.mark.parametrize(
+    ("backend", "reason"),
+    [
+        (Backend(), "no probe ran"),
+        (Backend(Probe(name="fork", denied=True, control=False, detail="no fork")), "fork .no fork"),
+        (Backend(error=SandboxUnavailableError("no seccomp")), "no seccomp"),
+        (Backend(error=OSError("no memfd")), "no memfd"),
+    ],
+)
+def test_nothing_that_proves_itself_is_unavailable(monkeypatch, backend, reason):
+    monkeypatch.setattr(factory, "BACKENDS", {"only": lambda: backend})
+    with pytest.raises(SandboxUnavailableError, match=reason):
+        factory.open_sandbox("auto")
+    assert backend.closed
+
+
+def test_local_is_opened_by_name():
+    backend = factory.open_sandbox("local")
+    assert backend.name == "local"
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("docker", "not part of this version"), ("vm", "unknown sandbox")]
+)
+def test_other_names_are_explained(monkeypatch, name, text):
+    monkeypatch.setattr(factory, "BACKENDS", {"local": LocalSandbox})
+    with pytest.raises(ConfigError, match=text):
+        factory.open_sandbox(name)
