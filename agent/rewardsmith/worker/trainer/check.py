@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from rewardsmith.services.tasks.schema import Task
@@ -25,29 +26,38 @@ def check_task(maker: EnvMaker, measures: Measures, seed: int) -> list[Finding]:
     findings = [_finding("ok", f"{len(trajectories)} random episodes, {n_steps} steps")]
     findings += _check_layout(task, states)
     findings += _check_measures(trajectories)
-    again = _random_steps(maker, measures, seed, n_episodes=2)
-    same = all(_same(a, b) for a, b in zip(trajectories, again, strict=False))
-    findings.append(
-        _finding("ok", "the same seed gives the same episode")
-        if same
-        else _finding("error", "two resets with the same seed gave different episodes: results cannot be reproduced")
-    )
-    return findings
+    return [*findings, _check_reproducible(maker, measures, seed, trajectories[:2])]
 
 
-def _random_steps(
-    maker: EnvMaker, measures: Measures, seed: int, n_episodes: int | None = None
-) -> list[Trajectory]:
+def _random_steps(maker: EnvMaker, measures: Measures, seed: int) -> list[Trajectory]:
     env = maker.make()
     action_spec(env.action_space, maker.task.name)
     trajectories: list[Trajectory] = []
     try:
-        while len(trajectories) < n_episodes if n_episodes else sum(map(len, trajectories)) < N_STEPS:
-            seeds = [seed + len(trajectories)]
-            trajectories += play_episodes([env], seeds, NoiseActor(env.action_space, seeds), measures, "random")
+        while sum(map(len, trajectories)) < N_STEPS:
+            trajectories.append(_play(env, measures, seed + len(trajectories)))
     finally:
         env.close()
     return trajectories
+
+
+def _check_reproducible(
+    maker: EnvMaker, measures: Measures, seed: int, before: Sequence[Trajectory]
+) -> Finding:
+    """Play the first episodes again, the other way round: what an earlier episode leaves behind would show."""
+    env = maker.make()
+    try:
+        again = [_play(env, measures, seed + i) for i in reversed(range(len(before)))]
+    finally:
+        env.close()
+    if all(_same(a, b) for a, b in zip(before, reversed(again), strict=True)):
+        return _finding("ok", "the same seed gives the same episode, whatever was played before")
+    return _finding("error", "resets with the same seed gave different episodes: results cannot be reproduced")
+
+
+def _play(env: gym.Env[Any, Any], measures: Measures, seed: int) -> Trajectory:
+    (trajectory,) = play_episodes([env], [seed], NoiseActor(env.action_space, [seed]), measures, "random")
+    return trajectory
 
 
 def _check_layout(task: Task, states: FloatArray) -> list[Finding]:
