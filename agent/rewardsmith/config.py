@@ -73,7 +73,7 @@ class SelectConfig(_Part):
     """How the best candidate is found."""
 
     checkpoint: Literal["best", "last", "own_return"] = "best"
-    """Which judged policy stands for a training: the fittest, the last, or that at the peak of its own return."""
+    """Which judged policy stands for a training: the fittest, the last, or that with the highest own return."""
 
 
 class StopConfig(_Part):

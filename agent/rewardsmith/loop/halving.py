@@ -12,6 +12,8 @@ from rewardsmith.services.journal.ledger import Usage
 from rewardsmith.stages.selection import score, summary, survivors
 from rewardsmith.stages.training import TrainingPlan, TrainingRunner
 from rewardsmith.trajectories import load_trajectories
+
+
 def train_candidates(session: Session, state: SearchState, chosen: Sequence[Candidate]) -> None:
     """Train the candidates with successive halving and let their judged episodes join the store.
 

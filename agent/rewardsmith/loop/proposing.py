@@ -86,7 +86,10 @@ def screen_candidates(session: Session, state: SearchState, new: Sequence[Candid
         returns = [r.returns for r in results if r.returns is not None]
         reward = [r.reward for r in results if r.reward is not None]
         arrays = {"returns": np.stack(returns), "reward": np.stack(reward)} if returns else {}
-        return {"rows": session.objects.put_json(rows), "arrays": session.objects.put_bytes(dump_arrays(arrays))}
+        return {
+            "rows": session.objects.put_json(rows),
+            "arrays": session.objects.put_bytes(dump_arrays(arrays)),
+        }
 
     answer = session.journal.effect(
         Effect(

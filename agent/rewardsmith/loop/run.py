@@ -4,13 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from rewardsmith.config import RunConfig
-from rewardsmith.contract.export import render_reward_file
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.finals import Finals, compare
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.loop.search import search
 from rewardsmith.loop.session import Session, open_session, task_of
 from rewardsmith.loop.state import SearchState
+from rewardsmith.services.export import render_reward_file
 from rewardsmith.services.journal.folder import RunFolder, write_json_atomic, write_text_atomic
 from rewardsmith.stages.selection import standing_checkpoint, summary
 
@@ -43,7 +43,9 @@ def reward_file(folder: RunFolder, winner: Candidate) -> str:
     """Return the text of a plain Python file with the candidate's reward."""
     config = RunConfig.model_validate(folder.config)
     return render_reward_file(
-        task_of(config), winner.source, f"candidate {winner.id} of run {folder.name}, written by {config.model}"
+        task_of(config),
+        winner.source,
+        f"candidate {winner.id} of run {folder.name}, written by {config.model}",
     )
 
 

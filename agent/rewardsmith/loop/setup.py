@@ -15,7 +15,7 @@ from rewardsmith import __version__
 from rewardsmith.config import METHODS_DIR, BudgetConfig, MethodConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
 from rewardsmith.services.tasks.catalog import load_task, require_extras, task_digest
-from rewardsmith.services.tasks.schema import Task, TaskFile
+from rewardsmith.services.tasks.schema import Task
 from rewardsmith.services.yaml_file import describe_fault, load_yaml_model
 
 TASK_PREFIX = "task."

@@ -69,5 +69,7 @@ def preference_accuracy(returns: FloatArray, pairs: PreferencePairs) -> FloatArr
         gap = part[:, pairs.better] - part[:, pairs.worse]
         # Sums in another order differ in their last bits; that must not decide between equals.
         scale = 1e-9 * np.maximum(np.abs(part).max(axis=1, keepdims=True), 1e-12)
-        accuracy[start : start + _CHUNK] = np.mean(gap > scale, axis=1) + 0.5 * np.mean(np.abs(gap) <= scale, axis=1)
+        accuracy[start : start + _CHUNK] = np.mean(gap > scale, axis=1) + 0.5 * np.mean(
+            np.abs(gap) <= scale, axis=1
+        )
     return accuracy

@@ -73,7 +73,9 @@ def survivors(scores: Mapping[str, Score], share: float) -> list[str]:
 
 def summary(checkpoint: Checkpoint) -> dict[str, float | None]:
     """Return the means of a judged policy's episodes."""
-    return {name: _mean(checkpoint[name]) for name in ("fitness", "progress", "success", "success_last", "length")}
+    return {
+        name: _mean(checkpoint[name]) for name in ("fitness", "progress", "success", "success_last", "length")
+    }
 
 
 def _mean(values: Sequence[float | bool | None]) -> float | None:

@@ -103,7 +103,7 @@ class TrainingRunner:
         of earlier rungs are then played again and left out of the answer.
 
         Returns:
-            `checkpoints` since the last rung, `failure` (code and message, or None), `env_steps` and `wall_s`.
+            `checkpoints` since the last rung, `failure` (code and message, or None), `env_steps`, `wall_s`.
 
         Raises:
             TrainerError: the trainer failed for a reason that is not the candidate's.

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.services.sandbox.base import RewardProcess
@@ -14,6 +15,8 @@ MAX_CPU_S = 0.1
 """CPU seconds for `N_ROWS` rows."""
 _MAX_WALL_S = 1.0
 _RTOL, _ATOL = 1e-9, 1e-12
+
+Rows = slice | npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ def _check_rows(process: RewardProcess, sample: Transitions, whole: RewardAnswer
             )
 
 
-def _close(whole: RewardAnswer, part: RewardAnswer, rows: object) -> bool:
-    expected = [whole.reward[rows], *(whole.components[name][rows] for name in part.components)]  # type: ignore[index]
+def _close(whole: RewardAnswer, part: RewardAnswer, rows: Rows) -> bool:
+    expected = [whole.reward[rows], *(whole.components[name][rows] for name in part.components)]
     found = [part.reward, *part.components.values()]
     return all(np.allclose(a, b, rtol=_RTOL, atol=_ATOL) for a, b in zip(expected, found, strict=True))

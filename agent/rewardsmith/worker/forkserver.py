@@ -63,11 +63,11 @@ def serve(control: socket.socket, run_job: RunJob, hello: dict[str, Any] | None 
 def _spawn(control: socket.socket, fds: list[int], run_job: RunJob) -> int:
     parent = os.getpid()
     pid = os.fork()
-    if pid:
-        for fd in fds:
-            os.close(fd)
-        return pid
-    _run_child(parent, control, fds, run_job)
+    if pid == 0:
+        _run_child(parent, control, fds, run_job)
+    for fd in fds:
+        os.close(fd)
+    return pid
 
 
 def _run_child(parent: int, control: socket.socket, fds: list[int], run_job: RunJob) -> NoReturn:

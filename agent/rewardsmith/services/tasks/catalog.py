@@ -12,7 +12,12 @@ from rewardsmith.services.yaml_file import load_yaml_model
 
 TASK_FILE = "task.yaml"
 
-_MODULE_OF_EXTRA = {"metaworld": "metaworld", "mujoco": "mujoco", "box2d": "Box2D", "robotics": "gymnasium_robotics"}
+_MODULE_OF_EXTRA = {
+    "metaworld": "metaworld",
+    "mujoco": "mujoco",
+    "box2d": "Box2D",
+    "robotics": "gymnasium_robotics",
+}
 
 
 def find_task_folders() -> dict[str, Path]:

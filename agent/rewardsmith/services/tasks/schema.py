@@ -186,7 +186,11 @@ class Task(_Part):
     def code_files(self) -> tuple[Path, ...]:
         """The Python files of the task, whose content is part of its identity."""
         file = self.file
-        measures = (file.fitness, file.success and file.success.source, file.progress and file.progress.source)
+        measures = (
+            file.fitness,
+            file.success and file.success.source,
+            file.progress and file.progress.source,
+        )
         in_use = [FITNESS_FILE] if FITNESS_FILE in measures else []
         if self.uses_state_file:
             in_use.append(STATE_FILE_SOURCE)

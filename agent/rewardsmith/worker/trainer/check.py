@@ -44,7 +44,7 @@ def _random_steps(maker: EnvMaker, measures: Measures, seed: int) -> list[Trajec
 def _check_reproducible(
     maker: EnvMaker, measures: Measures, seed: int, before: Sequence[Trajectory]
 ) -> Finding:
-    """Play the first episodes again, the other way round: what an earlier episode leaves behind would show."""
+    """Play the first episodes again, the other way round, so that what one leaves behind shows in the next."""
     env = maker.make()
     try:
         again = [_play(env, measures, seed + i) for i in reversed(range(len(before)))]
@@ -52,7 +52,9 @@ def _check_reproducible(
         env.close()
     if all(_same(a, b) for a, b in zip(before, reversed(again), strict=True)):
         return _finding("ok", "the same seed gives the same episode, whatever was played before")
-    return _finding("error", "resets with the same seed gave different episodes: results cannot be reproduced")
+    return _finding(
+        "error", "resets with the same seed gave different episodes: results cannot be reproduced"
+    )
 
 
 def _play(env: gym.Env[Any, Any], measures: Measures, seed: int) -> Trajectory:
@@ -71,12 +73,14 @@ def _check_layout(task: Task, states: FloatArray) -> list[Finding]:
         if not np.isfinite(values).all():
             findings.append(_finding("error", f"state field {field.name}: not every value is finite"))
         elif low == high:
-            findings.append(_finding("warning", f"state field {field.name}: always {low:g} under random actions"))
+            findings.append(
+                _finding("warning", f"state field {field.name}: always {low:g} under random actions")
+            )
         elif _outside(low, high, field.low, field.high):
             findings.append(
                 _finding(
                     "warning",
-                    f"state field {field.name}: seen {low:.3g} to {high:.3g}, declared {field.low} to {field.high}",
+                    f"state field {field.name}: seen {low:.3g} to {high:.3g}, not {field.low} to {field.high}",
                 )
             )
     return findings
@@ -99,7 +103,10 @@ def _check_measures(trajectories: Sequence[Trajectory]) -> list[Finding]:
         findings.append(_finding("ok" if varies or name == "fitness" else "warning", shown))
     if all(len({getattr(t, name) for t in trajectories}) == 1 for name in ("fitness", "progress")):
         findings.append(
-            _finding("warning", "neither fitness nor progress varies: no preference can be told from random episodes")
+            _finding(
+                "warning",
+                "neither fitness nor progress varies: no preference can be told from random episodes",
+            )
         )
     return findings
 

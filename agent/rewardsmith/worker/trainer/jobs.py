@@ -50,7 +50,9 @@ class SocketChannel:
         return json.loads(line) if line else None
 
 
-def run_job(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None) -> None:
+def run_job(
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None
+) -> None:
     """Run one job and report how it ended.
 
     Args:
@@ -93,7 +95,9 @@ def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, 
     channel.send({"event": "check", "findings": check_task(maker, measures, seed=job["seed"])})
 
 
-def _train(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None) -> None:
+def _train(
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None
+) -> None:
     """Train to each checkpoint in turn; after one that is a rung, wait for "continue"."""
     training = Training(
         maker,

@@ -42,7 +42,7 @@ class Measures:
         self._module = import_task_file(task.folder / FITNESS_FILE) if uses_file else None
 
     def _function(self, name: str) -> Callable[[Any], Any]:
-        function = getattr(self._module, name, None)
+        function: Callable[[Any], Any] | None = getattr(self._module, name, None)
         if not callable(function):
             raise TaskError(f"{self._task.folder / FITNESS_FILE}: it defines no function {name!r}")
         return function
@@ -96,7 +96,7 @@ class Measures:
             env_return=env_return,
         )
         last = None if flags is None else bool(flags[-1])
-        solved = None if flags is None or success is None else (bool(flags.any()) if success.when == "any" else last)
+        solved = bool(flags.any()) if flags is not None and success and success.when == "any" else last
         return Trajectory(
             state=state,
             action=action,
@@ -122,4 +122,4 @@ class Measures:
         if config is None:
             return None
         values = self.progress_of(state)[1:]
-        return float({"mean": np.mean, "best": np.max, "last": lambda v: v[-1]}[config.over](values))
+        return float({"mean": values.mean(), "best": values.max(), "last": values[-1]}[config.over])

@@ -26,12 +26,14 @@ class RewardSource(Protocol):
 
 
 def baseline_source(name: str, measures: Measures) -> RewardSource:
-    """Return the baseline `human` (the environment's own), `sparse`, `zero` or `progress` (its increments)."""
+    """Return a baseline: `human` (the environment's own), `sparse`, `zero` or `progress` (its increments)."""
     rewards: dict[str, Callable[[Transitions, FloatArray, list[bool]], Any]] = {
         "human": lambda _, env_reward, __: env_reward,
         "sparse": lambda batch, _, told: measures.flags(batch.next_state, told),
         "zero": lambda batch, _, __: np.zeros(len(batch)),
-        "progress": lambda batch, _, __: measures.progress_of(batch.next_state) - measures.progress_of(batch.state),
+        "progress": lambda batch, _, __: (
+            measures.progress_of(batch.next_state) - measures.progress_of(batch.state)
+        ),
     }
     reward = rewards[name]
 
@@ -95,7 +97,7 @@ class GuardedReward:
             worst = float(np.max(np.abs(again - expected)))
             raise CandidateError(
                 FailureCode.DRIFT,
-                f"the same transitions got another reward after {self._n_calls} calls (difference {worst:.3g})",
+                f"the same transitions got another reward after {self._n_calls} calls (by {worst:.3g})",
             )
 
     def recheck_all(self) -> None:
@@ -130,7 +132,12 @@ class RewardStatistics:
             series[name] = np.concatenate([a.components[name] for a in self._answers])
         self._answers = []
         return {
-            name: {"mean": float(x.mean()), "std": float(x.std()), "min": float(x.min()), "max": float(x.max())}
+            name: {
+                "mean": float(x.mean()),
+                "std": float(x.std()),
+                "min": float(x.min()),
+                "max": float(x.max()),
+            }
             for name, x in series.items()
         }
 

@@ -108,6 +108,11 @@ class EnvMaker:
         success = task.file.success
         from_info = success is not None and success.source.startswith("info.")
         self._success_info = success.source.removeprefix("info.") if success and from_info else None
+        self._prepared: list[gym.Env[Any, Any]] = []
+
+    def prepare(self, n_envs: int) -> None:
+        """Make environments ahead of time, for `make` to hand out: a fork inherits them for nothing."""
+        self._prepared += [self.make() for _ in range(n_envs)]
 
     def make(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """Return one environment.
@@ -115,13 +120,16 @@ class EnvMaker:
         Raises:
             TaskError: it cannot be made.
         """
+        if self._prepared and render_mode is None:
+            return self._prepared.pop()
         config = self.task.file.env
         kwargs = dict(config.kwargs) | ({"render_mode": render_mode} if render_mode else {})
         try:
             env = self._make_base(kwargs)
         except Exception as error:
             what = config.id or config.factory
-            raise TaskError(f"{self.task.name}: cannot make {what} ({type(error).__name__}: {error})") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise TaskError(f"{self.task.name}: cannot make {what} ({reason})") from error
         if config.action_repeat > 1:
             env = ActionRepeat(env, config.action_repeat)
         return StateRecorder(env, self._extract, self._success_info)

@@ -93,16 +93,14 @@ class Training:
 
     def advance(self, step: int) -> Checkpoint:
         """Learn until at least `step` steps are done in all, then judge."""
-        first = self._model.num_timesteps == 0
-        self._model.learn(
-            step - self._model.num_timesteps, reset_num_timesteps=first, callback=self._windows, progress_bar=False
-        )
+        first = self.step == 0
+        self._model.learn(step - self.step, reset_num_timesteps=first, callback=self._windows)
         if isinstance(self._source, GuardedReward):
             self._source.recheck_all()
         judged = self._judge()
         episodes = self._model.ep_info_buffer or ()
         return Checkpoint(
-            step=self._model.num_timesteps,
+            step=self.step,
             trajectories=judged,
             own_return=float(np.mean([e["r"] for e in episodes])) if episodes else None,
             own_length=float(np.mean([e["l"] for e in episodes])) if episodes else None,
@@ -127,7 +125,7 @@ class Training:
             n_envs = min(len(self._judge_seeds), self._maker.task.file.training.n_envs)
             self._judge_envs = [self._maker.make() for _ in range(n_envs)]
         act = policy_act(self._model, self._normalized)
-        origin = f"{self._origin}/{self._model.num_timesteps}"
+        origin = f"{self._origin}/{self.step}"
         trajectories = play_episodes(self._judge_envs, self._judge_seeds, act, self._measures, origin)
         self._judge_s += time.perf_counter() - started
         return trajectories

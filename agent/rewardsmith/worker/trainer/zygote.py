@@ -1,4 +1,7 @@
-"""`python -m rewardsmith.worker.trainer.zygote TASK_JSON FD`: everything imported once, a fork for each job."""
+"""The trainer's warm process: everything imported once, environments made, a fork for each job.
+
+Run as `python -m rewardsmith.worker.trainer.zygote TASK_JSON FD`.
+"""
 
 import socket
 import sys
@@ -20,7 +23,7 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.Adam([weight])
-    weight.sum().backward()
+    torch.autograd.backward(weight.sum())
     optimiser.step()
 
 
@@ -29,7 +32,7 @@ def main(argv: list[str]) -> int:
     task = Task.model_validate_json(argv[0])
     try:
         maker, measures = EnvMaker(task), Measures(task)
-        maker.make().close()
+        maker.prepare(2 * task.file.training.n_envs)
     except RewardsmithError as error:
         print(error, file=sys.stderr)
         return 2
