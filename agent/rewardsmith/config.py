@@ -73,7 +73,9 @@ class SelectConfig(_Part):
     """How the best candidate is found."""
 
     checkpoint: Literal["best", "last", "own_return"] = "best"
-    """Which judged policy stands for a training: the fittest, the last, or that with the highest own return."""
+    """Which judged policy stands for a training: the fittest, the last, or that of the highest own return."""
+    finalists: int = Field(default=2, gt=0)
+    """Best candidates that are trained once more at full budget, to choose the winner among them; 1 skips it."""
 
 
 class StopConfig(_Part):

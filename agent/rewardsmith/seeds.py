@@ -3,17 +3,17 @@
 import hashlib
 from typing import Literal
 
-Purpose = Literal["store", "propose", "train", "judge", "final_train", "final_judge", "check", "validate"]
+Purpose = Literal["store", "propose", "validate", "train", "judge", "confirm", "final_train", "final_judge"]
 
 _PURPOSES: tuple[Purpose, ...] = (
     "store",
     "propose",
+    "validate",
     "train",
     "judge",
+    "confirm",
     "final_train",
     "final_judge",
-    "check",
-    "validate",
 )
 _BITS = 28
 

@@ -14,6 +14,7 @@ from rewardsmith.services.forkserver import ExitStatus
 from rewardsmith.services.sandbox import factory
 from rewardsmith.services.sandbox.base import Probe, SandboxLimits, SelfTest
 from rewardsmith.services.sandbox.client import EndedError, RewardClient
+from rewardsmith.services.sandbox.cores import FOLLOW_EVERY, FollowingCall
 from rewardsmith.services.sandbox.local import LocalSandbox
 from rewardsmith.services.sandbox.process import LocalProcess, explain
 from rewardsmith.services.sandbox.selftest import run_self_test
@@ -58,17 +59,25 @@ def test_a_core_can_be_chosen(sandbox):
         assert os.sched_getaffinity(process.pid) == {core}
 
 
-def test_sharing_a_core_pins_both(sandbox):
+def test_a_reward_process_follows_its_caller_from_core_to_core(sandbox):
     before = os.sched_getaffinity(0)
     try:
         with sandbox.open(GOOD, SPEC, LIMITS) as process:
-            process._client.share_core()
-            assert os.sched_getaffinity(process.pid) == os.sched_getaffinity(0)
-            assert len(os.sched_getaffinity(0)) == 1
-            process._client.share_core(max(before))
-            assert os.sched_getaffinity(process.pid) == os.sched_getaffinity(0) == {max(before)}
+            call = FollowingCall(process._client)
+            for core in (min(before), max(before)):
+                os.sched_setaffinity(0, {core})
+                for _ in range(FOLLOW_EVERY):
+                    call(batch(8))
+                assert os.sched_getaffinity(process.pid) == {core}
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_a_reward_process_that_cannot_be_moved_is_asked_where_it_is(sandbox):
+    with sandbox.open(GOOD, SPEC, LIMITS) as process:
+        call = FollowingCall(process._client)
+        process._client.pid = 2**22 + 1
+        assert len(call(batch(8)).reward) == 8
 
 
 def test_a_trainer_asks_through_the_endpoint(sandbox):

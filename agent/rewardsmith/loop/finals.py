@@ -6,16 +6,17 @@ from typing import Any
 
 from rewardsmith.errors import BudgetExhausted
 from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.full_budget import full_plan, run_plans
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState
 from rewardsmith.seeds import derive_seed, episode_seeds
-from rewardsmith.services.journal.journal import Effect, JsonObject
-from rewardsmith.services.journal.ledger import Usage
+from rewardsmith.services.journal.journal import JsonObject
 from rewardsmith.stages.comparison import human_normalised, interquartile_mean
 from rewardsmith.stages.selection import summary
 from rewardsmith.stages.training import TrainingPlan
 
 WINNER = "winner"
+LABEL = "final"
 _MEASURES = ("fitness", "progress", "success", "success_last")
 
 
@@ -42,75 +43,31 @@ def compare(session: Session, state: SearchState, winner: Candidate) -> Finals:
         return Finals(arms={}, human_normalised=None, note="left out, since final.seeds is 0")
     names = [WINNER, *(session.task.file.baselines if final.baselines else ())]
     plans = [_plan(session, winner, name, i) for i in range(final.seeds) for name in names]
-    try:
-        session.check_wall_clock("final")
-        for plan in plans:
-            session.ledger.reserve(plan.key, _estimate(session, state, plan))
-    except BudgetExhausted as verdict:
-        return Finals(arms={}, human_normalised=None, note=f"left out for the budget: {verdict}")
     session.reporter.line(
         f"Final comparison: {', '.join(names)}, {final.seeds} fresh seeds each, "
         f"{session.task.file.training.total_timesteps} steps"
     )
-    answers = _train(session, state, plans)
+    try:
+        answers = run_plans(session, state, plans, LABEL)
+    except BudgetExhausted as verdict:
+        return Finals(arms={}, human_normalised=None, note=f"left out for the budget: {verdict}")
     arms = {name: _arm([answers[p.key] for p in plans if p.key.split("/")[1] == name]) for name in names}
     finals = Finals(arms=arms, human_normalised=_normalised(arms))
-    session.journal.decide("final", asdict(finals))
+    session.journal.decide(LABEL, asdict(finals))
     return finals
 
 
 def _plan(session: Session, winner: Candidate, name: str, index: int) -> TrainingPlan:
-    total = session.task.file.training.total_timesteps
     seed = session.config.seed
-    return TrainingPlan(
-        key=f"final/{name}/s{index}",
+    return full_plan(
+        session,
+        f"{LABEL}/{name}/s{index}",
         source=winner.source if name == WINNER else None,
         baseline=None if name == WINNER else name,
         # Arms share their seeds, so that they differ in their reward alone.
         seed=derive_seed(seed, "final_train", f"s{index}"),
-        judge_seeds=tuple(
-            episode_seeds(seed, "final_judge", session.task.file.judge.final_episodes, f"s{index}")
-        ),
-        checkpoints=(total,),
-        rungs=(total,),
+        judge_seeds=episode_seeds(seed, "final_judge", session.task.file.judge.final_episodes, f"s{index}"),
     )
-
-
-def _estimate(session: Session, state: SearchState, plan: TrainingPlan) -> Usage:
-    training = session.task.file.training
-    rollout = training.n_envs * int(training.hyperparameters.get("n_steps", 1))
-    return Usage(
-        env_steps=plan.total_timesteps + rollout + len(plan.judge_seeds) * state.horizon, trainings=1
-    )
-
-
-def _train(session: Session, state: SearchState, plans: Sequence[TrainingPlan]) -> dict[str, JsonObject]:
-    runner = state.runner(session, lambda key, checkpoint: None)
-    bar = "final"
-    session.reporter.begin(bar, "final trainings", len(plans))
-    done = 0
-
-    def on_answer(effect: Effect, answer: JsonObject, replayed: bool) -> None:
-        nonlocal done
-        done += 1
-        fitness = summary(answer["checkpoints"][-1])["fitness"] if answer["checkpoints"] else None
-        shown = "failed" if fitness is None else f"fitness {fitness:.2f}"
-        session.reporter.advance(bar, done, f"{effect.key.removeprefix('final/')} {shown}")
-
-    effects = [
-        Effect(key=f"{p.key}/train", request=p.request(0), run=lambda p=p: runner.advance(p, 0))  # type: ignore[misc]
-        for p in plans
-    ]
-    try:
-        answers = session.journal.effects(
-            effects, workers=session.config.workers, on_answer=on_answer, cancel=runner.cancel
-        )
-    finally:
-        runner.cancel()
-        session.reporter.end(bar)
-    for plan, answer in zip(plans, answers, strict=True):
-        session.ledger.settle(plan.key, Usage(env_steps=answer["env_steps"], trainings=1))
-    return {plan.key: answer for plan, answer in zip(plans, answers, strict=True)}
 
 
 def _arm(answers: Sequence[JsonObject]) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from typing import Any
 
 from rewardsmith.config import RunConfig
 from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.confirm import choose_winner
 from rewardsmith.loop.finals import Finals, compare
+from rewardsmith.loop.records import RESULT_FILE, REWARD_FILE
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.loop.search import search
 from rewardsmith.loop.session import Session, open_session, task_of
@@ -13,9 +15,6 @@ from rewardsmith.loop.state import SearchState
 from rewardsmith.services.export import render_reward_file
 from rewardsmith.services.journal.folder import RunFolder, write_json_atomic, write_text_atomic
 from rewardsmith.stages.selection import standing_checkpoint, summary
-
-RESULT_FILE = "result.json"
-REWARD_FILE = "reward.py"
 
 RunResult = dict[str, Any]
 
@@ -28,7 +27,7 @@ def execute(folder: RunFolder, reporter: Reporter) -> RunResult:
     """
     with open_session(folder, reporter) as session:
         state, reason = search(session)
-        winner = state.candidates[state.best] if state is not None and state.best else None
+        winner = choose_winner(session, state) if state is not None else None
         finals = None
         if state is not None and winner is not None:
             write_text_atomic(folder.path / REWARD_FILE, reward_file(folder, winner))

@@ -117,6 +117,12 @@ def validation_sample(session: Session, state: SearchState) -> Transitions:
     return store.sample(N_ROWS, derive_seed(session.config.seed, "validate", f"i{state.iteration:02d}"))
 
 
+def rollout_steps(session: Session) -> int:
+    """Return by how many steps a training may overshoot: a learner finishes the rollout that it has begun."""
+    training = session.task.file.training
+    return training.n_envs * int(training.hyperparameters.get("n_steps", 1))
+
+
 def training_seed(session: Session, key: str) -> int:
     """Return the seed of a training in the search."""
     return derive_seed(session.config.seed, "train", key)

@@ -39,7 +39,7 @@ DEFAULT_ROOT = Path("runs")
 """Where runs are written and looked for unless the user says otherwise."""
 
 _CONFIG_FILE = "run.yaml"
-_LOCK_FILE = "lock"
+LOCK_FILE = "lock"
 
 
 class RunFolder:
@@ -89,7 +89,7 @@ class RunFolder:
             raise RunFolderError(f"{path} exists and is not an empty folder; choose another name")
         make_folder(path)
         try:
-            (path / _LOCK_FILE).touch(exist_ok=False)
+            (path / LOCK_FILE).touch(exist_ok=False)
         except FileExistsError as error:
             raise RunFolderError(f"{path} was just made by another process; choose another name") from error
         except OSError as error:
@@ -145,7 +145,7 @@ class RunFolder:
     def _lock(self) -> Iterator[None]:
         # The kernel drops the lock with its last holder, however that ends. The descriptor is not inherited
         # across exec, so that a worker which outlives a killed driver does not hold it.
-        path = self.path / _LOCK_FILE
+        path = self.path / LOCK_FILE
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:

@@ -4,7 +4,6 @@ The answer memory and the answer pipe belong to an enemy: everything is copied o
 """
 
 import contextlib
-import ctypes
 import mmap
 import os
 import select
@@ -186,17 +185,6 @@ class RewardClient:
             raise protocol_error("it announced components of a potential")
         phi: FloatArray = self._numbers(n, 0, ())[0]
         return phi
-
-    def share_core(self, core: int | None = None) -> None:
-        """Pin this process and the reward process to one core: a call then costs a fraction.
-
-        Args:
-            core: which; None for the one that this process runs on now, where the scheduler put it.
-        """
-        if core is None:
-            core = ctypes.CDLL(None).sched_getcpu()
-        os.sched_setaffinity(self.pid, {core})
-        os.sched_setaffinity(0, {core})
 
     def close(self) -> None:
         """Release descriptors and memory; safe to call twice."""

@@ -44,7 +44,7 @@ def _random_steps(maker: EnvMaker, measures: Measures, seed: int) -> list[Trajec
 def _check_reproducible(
     maker: EnvMaker, measures: Measures, seed: int, before: Sequence[Trajectory]
 ) -> Finding:
-    """Play the first episodes again, the other way round, so that what one leaves behind shows in the next."""
+    """Play the first episodes again, the other way round: what one leaves behind would show in the next."""
     env = maker.make()
     try:
         again = [_play(env, measures, seed + i) for i in reversed(range(len(before)))]
@@ -80,7 +80,7 @@ def _check_layout(task: Task, states: FloatArray) -> list[Finding]:
             findings.append(
                 _finding(
                     "warning",
-                    f"state field {field.name}: seen {low:.3g} to {high:.3g}, not {field.low} to {field.high}",
+                    f"state field {field.name}: {low:.3g} to {high:.3g}, not {field.low} to {field.high}",
                 )
             )
     return findings

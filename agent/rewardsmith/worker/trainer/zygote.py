@@ -11,6 +11,7 @@ import torch
 
 from rewardsmith.errors import RewardsmithError
 from rewardsmith.services.sandbox.client import RewardClient
+from rewardsmith.services.sandbox.cores import FollowingCall
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.worker.forkserver import serve
 from rewardsmith.worker.trainer.jobs import SocketChannel, run_job
@@ -40,11 +41,9 @@ def main(argv: list[str]) -> int:
 
     def run(job: dict[str, Any], fds: list[int]) -> None:
         client = RewardClient.from_wire(job["box"], fds[1:]) if job.get("box") else None
-        if client is not None:
-            client.share_core()
         with socket.socket(fileno=fds[0]) as connection:
             channel = SocketChannel(connection)
-            run_job(job, maker, measures, channel, client.call if client else None)
+            run_job(job, maker, measures, channel, FollowingCall(client) if client else None)
 
     serve(socket.socket(fileno=int(argv[1])), run)
     return 0

@@ -1,0 +1,180 @@
+"""`rewardsmith run` and `rewardsmith resume`."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rewardsmith.cli.console import note
+from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument, TaskArgument
+
+if TYPE_CHECKING:
+    from rewardsmith.services.journal.folder import RunFolder
+
+PANEL = "Search for rewards"
+EXIT_INTERRUPTED = 130
+MAX_DEFAULT_WORKERS = 8
+
+_BUDGET = "Budget"
+_OUTPUT = "Output"
+
+
+class SandboxChoice(StrEnum):
+    """Backends by name; `auto` is the strongest that works here."""
+
+    auto = "auto"
+    local = "local"
+    docker = "docker"
+    subprocess = "subprocess"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the root group."""
+    app.command(
+        "run",
+        rich_help_panel=PANEL,
+        epilog="Examples:\n\n"
+        "  rewardsmith run classic/pendulum\n\n"
+        "  rewardsmith run classic/pendulum --iterations 2 --candidates 64 --seed 1 --out runs/first\n\n"
+        "  rewardsmith run classic/pendulum -s train.keep=2 -s task.training.total_timesteps=20000",
+    )(run)
+    app.command("resume", rich_help_panel=PANEL)(resume)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(
+    task: TaskArgument,
+    model: Annotated[
+        str, typer.Option(help="Who writes the rewards; builtin needs no key and no network.")
+    ] = "builtin",
+    method: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="How to search: a shipped method or a YAML file.")
+    ] = "rewardsmith",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="KEY=VALUE",
+            help="Change a key of the method, or of the task after `task.`; may be given often.",
+        ),
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Short for -s stop.iterations=N.", metavar="N")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(min=1, help="Short for -s propose.candidates=K.", metavar="K")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Trainings at a time [default: usable cores, at most 8].".replace("[", "\\["),
+        ),
+    ] = None,
+    sandbox: Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")] = SandboxChoice.auto,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of everything that is random.")] = 0,
+    max_usd: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="X", help="Most US dollars for model calls.", rich_help_panel=_BUDGET),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most tokens.", rich_help_panel=_BUDGET)
+    ] = None,
+    max_env_steps: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most environment steps.", rich_help_panel=_BUDGET)
+    ] = None,
+    max_trainings: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most trainings.", rich_help_panel=_BUDGET)
+    ] = None,
+    max_wall_s: Annotated[
+        float | None, typer.Option(min=0, metavar="S", help="Most seconds in all.", rich_help_panel=_BUDGET)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The run's own folder, instead of a new one in ./runs.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the new folder in ./runs.", rich_help_panel=_OUTPUT),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for a reward for TASK, and compare the best with the task's baselines."""
+    from rewardsmith.config import BudgetConfig
+    from rewardsmith.loop.setup import resolve
+    from rewardsmith.services.journal.folder import RunFolder
+    from rewardsmith.services.models.factory import open_coder
+
+    root, folder_name = _where(out, name)
+    short = [("stop.iterations", iterations), ("propose.candidates", candidates)]
+    config = resolve(
+        task=task,
+        method=method,
+        settings=[*(settings or ()), *(f"{key}={value}" for key, value in short if value is not None)],
+        model=model,
+        seed=seed,
+        workers=workers or min(MAX_DEFAULT_WORKERS, usable_cores()),
+        sandbox=sandbox.value,
+        budget=BudgetConfig(
+            max_usd=max_usd,
+            max_tokens=max_tokens,
+            max_env_steps=max_env_steps,
+            max_trainings=max_trainings,
+            max_wall_s=max_wall_s,
+        ),
+    )
+    # An unknown model must not leave an empty run behind.
+    open_coder(model)
+    _execute(RunFolder.create(root, folder_name, config.model_dump(mode="json")), as_json)
+
+
+def resume(run: RunArgument, root: RootOption = DEFAULT_ROOT, as_json: JsonOption = False) -> None:
+    """Go on with a run that was interrupted; of a finished run, show the result again."""
+    from rewardsmith.cli.outcome import show_outcome
+    from rewardsmith.loop.records import read_run
+    from rewardsmith.services.journal.folder import find_run
+
+    record = read_run(find_run(root, run))
+    if record.status == "finished" and record.result is not None:
+        note(f"Run {record.folder.name} is finished; this is its result")
+        show_outcome(record.folder.path, record.result, as_json)
+    else:
+        _execute(record.folder, as_json)
+
+
+def _where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
+    if out is not None and name is not None:
+        raise typer.BadParameter("give either --out or --name", param_hint="--name")
+    if out is not None:
+        return Path(), str(out)
+    if name is not None and (Path(name).name != name or name.startswith((".", "-"))):
+        raise typer.BadParameter(f"{name!r} is not a name; --out takes a path", param_hint="--name")
+    return DEFAULT_ROOT, name
+
+
+def _execute(folder: "RunFolder", as_json: bool) -> None:
+    from rewardsmith.cli.outcome import show_outcome
+    from rewardsmith.cli.progress import open_reporter
+
+    try:
+        note(f"Run folder: {folder.path}")
+        from rewardsmith.loop.run import execute
+
+        with open_reporter() as reporter:
+            result = execute(folder, reporter)
+    except KeyboardInterrupt:
+        note(f"interrupted; `rewardsmith resume {folder.path}` goes on from here")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    show_outcome(folder.path, result, as_json)

@@ -1,0 +1,79 @@
+"""Trainings at the task's full budget, outside the search: to choose among finalists, and to compare at the end."""
+
+from collections.abc import Callable, Sequence
+
+from rewardsmith.loop.session import Session
+from rewardsmith.loop.state import SearchState, rollout_steps
+from rewardsmith.services.journal.journal import Effect, JsonObject
+from rewardsmith.services.journal.ledger import Usage
+from rewardsmith.stages.selection import summary
+from rewardsmith.stages.training import TrainingPlan
+
+Note = Callable[[str, float | None], str]
+
+
+def full_plan(
+    session: Session,
+    key: str,
+    *,
+    source: str | None,
+    baseline: str | None,
+    seed: int,
+    judge_seeds: Sequence[int],
+) -> TrainingPlan:
+    """Return a training at the task's full budget that is judged once, at its end."""
+    total = session.task.file.training.total_timesteps
+    return TrainingPlan(
+        key=key,
+        source=source,
+        baseline=baseline,
+        seed=seed,
+        judge_seeds=tuple(judge_seeds),
+        checkpoints=(total,),
+        rungs=(total,),
+    )
+
+
+def run_plans(
+    session: Session, state: SearchState, plans: Sequence[TrainingPlan], label: str
+) -> dict[str, JsonObject]:
+    """Run the plans and return their answers by key.
+
+    Raises:
+        BudgetExhausted: they do not all fit into what is left of a budget; none is started.
+        TrainerError: a trainer failed for a reason that is not a candidate's.
+    """
+    session.check_wall_clock(label)
+    for plan in plans:
+        session.ledger.reserve(plan.key, _estimate(session, state, plan))
+    runner = state.runner(session, lambda key, checkpoint: None)
+    session.reporter.begin(label, f"{label} trainings", len(plans))
+    done = 0
+
+    def on_answer(effect: Effect, answer: JsonObject, replayed: bool) -> None:
+        nonlocal done
+        done += 1
+        fitness = summary(answer["checkpoints"][-1])["fitness"] if answer["checkpoints"] else None
+        shown = "failed" if fitness is None else f"fitness {fitness:.2f}"
+        name = effect.key.removeprefix(f"{label}/").removesuffix("/train")
+        session.reporter.advance(label, done, f"{name} {shown}")
+
+    effects = [
+        Effect(key=f"{p.key}/train", request=p.request(0), run=lambda p=p: runner.advance(p, 0))  # type: ignore[misc]
+        for p in plans
+    ]
+    try:
+        answers = session.journal.effects(
+            effects, workers=session.config.workers, on_answer=on_answer, cancel=runner.cancel
+        )
+    finally:
+        runner.cancel()
+        session.reporter.end(label)
+    for plan, answer in zip(plans, answers, strict=True):
+        session.ledger.settle(plan.key, Usage(env_steps=answer["env_steps"], trainings=1))
+    return {plan.key: answer for plan, answer in zip(plans, answers, strict=True)}
+
+
+def _estimate(session: Session, state: SearchState, plan: TrainingPlan) -> Usage:
+    judged = len(plan.judge_seeds) * state.horizon
+    return Usage(env_steps=plan.total_timesteps + rollout_steps(session) + judged, trainings=1)

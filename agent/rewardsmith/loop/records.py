@@ -1,0 +1,243 @@
+"""Read-only views of run folders, for those who list, show and export; nothing here writes or holds a lock."""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from rewardsmith.config import RunConfig
+from rewardsmith.errors import NoWinnerError, RunFolderError
+from rewardsmith.loop.candidates import candidate_id
+from rewardsmith.services.journal.events import Event, read_events
+from rewardsmith.services.journal.folder import LOCK_FILE, RunFolder
+from rewardsmith.services.models.base import Proposal
+from rewardsmith.stages.selection import summary
+
+RESULT_FILE = "result.json"
+REWARD_FILE = "reward.py"
+
+Status = Literal["running", "finished", "interrupted"]
+
+Judged = Mapping[str, float | None]
+"""Means of a judged policy's episodes (`fitness`, `progress`, ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedRecord:
+    """A candidate that was chosen for training.
+
+    Attributes:
+        id: `i03c02`.
+        preference: share of trajectory pairs that it ordered rightly, or None where undetermined.
+        checkpoints: one for each judged policy: its `step` and the means of its episodes.
+        kept_after: the last rung after which it was told to go on; 0 where none.
+        rungs_done: rungs that it has finished.
+        failure: why it was turned down in training, or None.
+    """
+
+    id: str
+    preference: float | None
+    checkpoints: tuple[Judged, ...] = ()
+    kept_after: int = 0
+    rungs_done: int = 0
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationRecord:
+    """What an iteration did, as far as it got.
+
+    Attributes:
+        number: counted from 1.
+        proposals_ref: the object that holds its proposals, or None where they are not recorded yet.
+        n_proposed: proposals, or None before they were screened.
+        failures: how many proposals were turned down before training, by reason.
+        n_trajectories: trajectories on which proposals were ranked.
+        n_pairs: pairs of them that differ.
+        undetermined: whether no pair differed, so that nothing could be ranked.
+        trained: the candidates that were chosen, best-ranked first.
+        best: the best of the whole run after this iteration, with `id`, `step` and its means; None before.
+    """
+
+    number: int
+    proposals_ref: str | None = None
+    n_proposed: int | None = None
+    failures: Mapping[str, int] = field(default_factory=dict)
+    n_trajectories: int = 0
+    n_pairs: int = 0
+    undetermined: bool = False
+    trained: tuple[TrainedRecord, ...] = ()
+    best: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run as its folder tells it.
+
+    Attributes:
+        folder: the run folder.
+        config: the whole configuration.
+        status: whether a process works on it, it is done, or neither.
+        started: when its journal was begun, in Unix seconds; None before.
+        iterations: those that were begun.
+        best: the best so far, with `id`, `step` and its means, or None.
+        env_steps: environment steps of all recorded effects.
+        trainings: recorded trainings.
+        finals: arms of the final comparison by name, as far as they are recorded as a whole.
+        result: what the run ended with, or None.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    status: Status
+    started: float | None
+    iterations: tuple[IterationRecord, ...]
+    best: Mapping[str, Any] | None
+    env_steps: int
+    trainings: int
+    finals: Mapping[str, Any] | None
+    result: dict[str, Any] | None
+
+    @property
+    def reward_path(self) -> Path | None:
+        """The winner's reward file in the run folder, or None where it has not been written."""
+        path = self.folder.path / REWARD_FILE
+        return path if path.is_file() else None
+
+
+def read_run(path: Path) -> RunRecord:
+    """Return what the run in `path` has recorded; another process may be writing it.
+
+    Raises:
+        RunFolderError: it is not a run folder, is damaged, or was written by a newer version.
+    """
+    folder = RunFolder.open(path)
+    try:
+        config = RunConfig.model_validate(folder.config)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = ".".join(map(str, fault["loc"]))
+        raise RunFolderError(f"{path / 'run.yaml'} is damaged: {key}: {fault['msg']}") from error
+    events = list(read_events(folder.journal_path)) if folder.journal_path.exists() else []
+    answers = {event.key: event.data for event in events if event.type == "answer"}
+    decisions = {event.key: event.data for event in events if event.type == "decision"}
+    iterations = tuple(_iterations(events, answers, decisions))
+    result = decisions.get("result")
+    return RunRecord(
+        folder=folder,
+        config=config,
+        status=_status(path, result),
+        started=events[0].time if events else None,
+        iterations=iterations,
+        best=next((i.best for i in reversed(iterations) if i.best is not None), None),
+        env_steps=sum(int(answer.get("env_steps", 0)) for answer in answers.values()),
+        trainings=sum(_begins_training(key) for key in answers),
+        finals=decisions.get("final"),
+        result=result,
+    )
+
+
+def read_proposals(record: RunRecord) -> dict[str, Proposal]:
+    """Return every recorded proposal of a run by its candidate's id.
+
+    Raises:
+        RunFolderError: an object is missing or damaged.
+    """
+    proposals: dict[str, Proposal] = {}
+    for iteration in record.iterations:
+        if iteration.proposals_ref is not None:
+            rows = record.folder.objects.get_json(iteration.proposals_ref)
+            for index, row in enumerate(rows):
+                proposal = Proposal(**{**row, "parents": tuple(row["parents"])})
+                proposals[candidate_id(iteration.number, index)] = proposal
+    return proposals
+
+
+def winner_of(record: RunRecord) -> tuple[str, Proposal]:
+    """Return id and proposal of a run's winner; of a run that goes on, the best so far.
+
+    Raises:
+        NoWinnerError: no candidate has been selected.
+        RunFolderError: an object is missing or damaged.
+    """
+    if record.best is None:
+        raise NoWinnerError(
+            f"run {record.folder.name} has no winner: no candidate has been trained and judged"
+        )
+    best = str(record.best["id"])
+    return best, read_proposals(record)[best]
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock of the run in `path`."""
+    try:
+        with (path / LOCK_FILE).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _status(path: Path, result: Mapping[str, Any] | None) -> Status:
+    if is_locked(path):
+        return "running"
+    return "finished" if result is not None and (path / RESULT_FILE).is_file() else "interrupted"
+
+
+def _iterations(
+    events: list[Event], answers: Mapping[str, Any], decisions: Mapping[str, Any]
+) -> Iterator[IterationRecord]:
+    begun = {int(event.key[1:].split("/")[0]) for event in events if event.key.endswith("/propose")}
+    for number in sorted(begun):
+        prefix = f"i{number:02d}"
+        prefer = decisions.get(f"{prefix}/prefer", {})
+        select = decisions.get(f"{prefix}/select")
+        yield IterationRecord(
+            number=number,
+            proposals_ref=answers.get(f"{prefix}/propose", {}).get("proposals"),
+            n_proposed=prefer.get("n_proposed"),
+            failures=prefer.get("failures", {}),
+            n_trajectories=prefer.get("n_trajectories", 0),
+            n_pairs=prefer.get("n_pairs", 0),
+            undetermined=prefer.get("undetermined", False),
+            trained=tuple(_trained(row, answers, decisions) for row in prefer.get("chosen", ())),
+            best=_best(select),
+        )
+
+
+def _best(select: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if select is None or select["best"] is None:
+        return None
+    return {"id": select["best"], **{key: value for key, value in select.items() if key != "best"}}
+
+
+def _trained(
+    row: Mapping[str, Any], answers: Mapping[str, Any], decisions: Mapping[str, Any]
+) -> TrainedRecord:
+    iteration, index = row["id"].split("c")
+    checkpoints: list[Judged] = []
+    failure, kept_after, rung = None, 0, 1
+    while (answer := answers.get(f"{iteration}/c{index}/train/r{rung}")) is not None:
+        checkpoints += [{"step": c["step"], **summary(c)} for c in answer["checkpoints"]]
+        if answer["failure"] is not None:
+            failure = f"{answer['failure']['code']}: {answer['failure']['message']}"
+        if row["id"] in decisions.get(f"{iteration}/rung{rung}", {}).get("kept", ()):
+            kept_after = rung
+        rung += 1
+    return TrainedRecord(
+        id=row["id"],
+        preference=row["preference"],
+        checkpoints=tuple(checkpoints),
+        kept_after=kept_after,
+        rungs_done=rung - 1,
+        failure=failure,
+    )
+
+
+def _begins_training(key: str) -> bool:
+    return key.endswith("/train/r1") or (key.startswith("final/") and key.endswith("/train"))

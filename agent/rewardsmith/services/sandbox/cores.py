@@ -1,0 +1,43 @@
+"""Keeps a reward process on the core of whoever asks it, where an answer comes back in a fraction of the time.
+
+The asking process sleeps while the other computes, so they never compete. Only the reward process is bound:
+the scheduler stays free to move the trainer, and its reward process follows.
+"""
+
+import ctypes
+import os
+
+from rewardsmith.services.sandbox.client import RewardClient
+from rewardsmith.types import RewardAnswer, Transitions
+
+FOLLOW_EVERY = 32
+"""Calls after which it is looked at again where the caller runs."""
+
+
+class FollowingCall:
+    """`RewardClient.call` with a reward process that follows the calling process from core to core."""
+
+    def __init__(self, client: RewardClient) -> None:
+        self._client = client
+        self._core_of_caller = ctypes.CDLL(None).sched_getcpu
+        self._core: int | None = None
+        self._n_calls = 0
+        self._is_possible = True
+
+    def __call__(self, batch: Transitions) -> RewardAnswer:
+        """Return the checked reward of a batch; raises as `RewardClient.call` does."""
+        if self._is_possible and self._n_calls % FOLLOW_EVERY == 0:
+            self._follow()
+        self._n_calls += 1
+        return self._client.call(batch)
+
+    def _follow(self) -> None:
+        core = self._core_of_caller()
+        if core == self._core:
+            return
+        try:
+            os.sched_setaffinity(self._client.pid, {core})
+        except OSError:
+            # It has another owner, or has ended, which the call itself will say.
+            self._is_possible = False
+        self._core = core
