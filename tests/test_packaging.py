@@ -67,10 +67,12 @@ def run(command, cwd=None):
 
 
 def files_under(folder):
+    """Return the relative paths of all files but those in caches."""
+    paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     return {
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        path.as_posix()
+        for path in paths
+        if not any(parent.name.startswith((".", "__")) for parent in path.parents if parent.name)
     }
 
 

@@ -14,12 +14,10 @@ import typer.core
 
 from rewardsmith import __version__
 from rewardsmith.cli import doctor, reward, run, runs, task
-from rewardsmith.cli.console import note
-from rewardsmith.errors import RewardsmithError
+from rewardsmith.cli.console import ClosedOutputError, note, write
+from rewardsmith.errors import RewardsmithError, StorageError
 
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-EXIT_STORAGE = 2
 
 logger = logging.getLogger(__name__)
 
@@ -30,37 +28,32 @@ class Commands(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         try:
-            answer = super().invoke(ctx)
-            sys.stdout.flush()
+            return super().invoke(ctx)
         except RewardsmithError as error:
             logger.debug("the error was raised here", exc_info=error)
+            _discard_unwritten()
             note(f"error: {error}")
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             note("interrupted")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+            raise typer.Exit(run.EXIT_INTERRUPTED) from None
+        except ClosedOutputError:
+            _discard_unwritten()
+            raise typer.Exit(EXIT_BROKEN_PIPE) from None
         except OSError as error:
-            raise typer.Exit(_output_failed(error)) from error
-        return answer
+            if error.errno != errno.ENOSPC:
+                raise
+            note(f"error: the disk is full: {error}; free space and try again")
+            raise typer.Exit(StorageError.exit_code) from error
 
 
-def _output_failed(error: OSError) -> int:
-    """Return the exit code where stdout or stderr cannot be written; other errors go on as they are."""
-    if error.errno == errno.EPIPE:
-        _discard_output()
-        return EXIT_BROKEN_PIPE
-    if error.errno == errno.ENOSPC:
-        _discard_output(sys.stdout.fileno())
-        note("error: the disk is full: cannot write the output; free space and try again")
-        return EXIT_STORAGE
-    raise error
-
-
-def _discard_output(*descriptors: int) -> None:
-    """Let nothing more be written, so that the last flush of the interpreter does not fail again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in descriptors or (1, 2):
-        os.dup2(nowhere, descriptor)
+def _discard_unwritten() -> None:
+    """Let what could not be written go, so that the last flush of the interpreter does not fail again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -86,7 +79,7 @@ doctor.register(app)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"rewardsmith {__version__}\n")
+        write(f"rewardsmith {__version__}\n")
         raise typer.Exit
 
 
@@ -94,10 +87,13 @@ def _show_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Write a log, and the origin of errors, to stderr.")
+        bool,
+        typer.Option("--verbose", "-v", metavar="", help="Write a log, and the origin of errors, to stderr."),
     ] = False,
 ) -> None:
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
+from rewardsmith.errors import StorageError
+
 PIPE_WIDTH = 200
 """Columns of a table that no terminal shows; wide enough that no cell is cut."""
 
@@ -41,20 +43,40 @@ def plain(text: str) -> str:
     return " " * indent + re.sub(r"[\n\t]+", " ", clean(text, limit=len(text) + 1))
 
 
+class ClosedOutputError(Exception):
+    """Raised when whoever reads stdout or stderr has gone away."""
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write text to stdout, or to another stream, as it is.
+
+    Raises:
+        ClosedOutputError: no one reads it any more.
+        StorageError: it goes to a disk that is full or not writable.
+    """
+    stream = stream or sys.stdout
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise ClosedOutputError from None
+    except OSError as error:
+        raise StorageError(f"cannot write the output: {error.strerror}") from error
+
+
 def say(text: str = "") -> None:
     """Write one line of a result to stdout."""
-    sys.stdout.write((plain(text) if text else "") + "\n")
+    write((plain(text) if text else "") + "\n")
 
 
 def note(text: str) -> None:
     """Write one line that is not part of a result to stderr."""
-    sys.stderr.write(plain(text) + "\n")
-    sys.stderr.flush()
+    write(plain(text) + "\n", sys.stderr)
 
 
 def say_json(document: Any) -> None:
     """Write one JSON document to stdout."""
-    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def say_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
@@ -78,8 +100,7 @@ def say_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
         file=buffer, width=width, force_terminal=styled, color_system="standard" if styled else None
     )
     console.print(table)
-    for line in buffer.getvalue().splitlines():
-        sys.stdout.write(line.rstrip() + "\n")
+    write("".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines()))
 
 
 def output_width() -> int:

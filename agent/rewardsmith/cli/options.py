@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Write one JSON document to stdout instead of text.")
+    bool, typer.Option("--json", metavar="", help="Write one JSON document to stdout instead of text.")
 ]
 
 RunArgument = Annotated[

@@ -1,6 +1,7 @@
 """`rewardsmith run` and `rewardsmith resume`."""
 
 import os
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,7 +77,7 @@ def run(
         typer.Option(
             min=1,
             metavar="N",
-            help="Trainings at a time [default: usable cores, at most 8].".replace("[", "\\["),
+            help="Trainings at a time; the usable cores, at most 8, if left out.",
         ),
     ] = None,
     sandbox: Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")] = SandboxChoice.auto,
@@ -159,7 +160,7 @@ def _where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
         raise typer.BadParameter("give either --out or --name", param_hint="--name")
     if out is not None:
         return Path(), str(out)
-    if name is not None and (Path(name).name != name or name.startswith((".", "-"))):
+    if name is not None and (not name or Path(name).name != name or name.startswith((".", "-"))):
         raise typer.BadParameter(f"{name!r} is not a name; --out takes a path", param_hint="--name")
     return DEFAULT_ROOT, name
 
@@ -175,6 +176,6 @@ def _execute(folder: "RunFolder", as_json: bool) -> None:
         with open_reporter() as reporter:
             result = execute(folder, reporter)
     except KeyboardInterrupt:
-        note(f"interrupted; `rewardsmith resume {folder.path}` goes on from here")
+        note(f"interrupted; `rewardsmith resume {shlex.quote(str(folder.path))}` goes on from here")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     show_outcome(folder.path, result, as_json)

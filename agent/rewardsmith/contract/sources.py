@@ -7,10 +7,13 @@ import keyword
 import re
 from collections.abc import Sequence
 
-_NUMBER = r"-?\d+"
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,8})"
 _INDEX = rf"\[(?:{_NUMBER}|(?:{_NUMBER})?:(?:{_NUMBER})?)\]"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _KEY = r"[A-Za-z_][A-Za-z0-9_/ -]*"
+
+_TAKEN = frozenset({"obs", "info", "env", "np", "extract_state"})
+"""Names that the extraction itself uses, beside the functions of state.py."""
 
 STATE_FILE_SOURCE = "state.py"
 """A field with this source is computed by the function of its name in the task's state.py."""
@@ -34,9 +37,11 @@ def source_expression(source: str, field_name: str) -> str:
     """Return the Python expression for one source.
 
     Raises:
-        ValueError: the source has none of the known forms.
+        ValueError: the source has none of the known forms, or the name cannot be a function of state.py.
     """
     if source == STATE_FILE_SOURCE:
+        if field_name in _TAKEN:
+            raise ValueError(f"{field_name!r} is taken; name this field of {STATE_FILE_SOURCE} otherwise")
         return f"{field_name}(obs, info, env)"
     for pattern, template in _PATTERNS:
         match = pattern.fullmatch(source)

@@ -8,7 +8,7 @@ from typing import Any
 from rewardsmith.config import SelectConfig
 from rewardsmith.errors import FailureCode
 from rewardsmith.services.models.base import CandidateRecord, Proposal
-from rewardsmith.stages.selection import Score, score, standing_checkpoint, summary
+from rewardsmith.stages.selection import Score, mean, score, standing_checkpoint, summary
 from rewardsmith.types import FloatArray
 
 
@@ -36,6 +36,8 @@ class Candidate:
     returns: FloatArray | None = None
     reward: FloatArray | None = None
     checkpoints: list[Mapping[str, Any]] = field(default_factory=list)
+    confirmed: list[Mapping[str, Any]] = field(default_factory=list)
+    """Final checkpoints of trainings at full budget, one for each fresh seed."""
 
     @property
     def source(self) -> str:
@@ -62,12 +64,22 @@ class Candidate:
         self.failure, self.message = code, message
 
     def score(self, select: SelectConfig) -> Score:
-        """Return what it is ranked by, once it has been trained."""
-        return score(standing_checkpoint(self.checkpoints, select))
+        """Return what it is ranked by, once it has been trained; a confirmed score replaces the first one."""
+        if not self.confirmed:
+            return score(standing_checkpoint(self.checkpoints, select))
+        fitness, progress = zip(*map(score, self.confirmed), strict=True)
+        return sum(fitness) / len(fitness), sum(progress) / len(progress)
+
+    def judged(self, select: SelectConfig) -> dict[str, float | None]:
+        """Return the means of its judged episodes, over the trainings that its score stands for."""
+        if not self.confirmed:
+            return summary(standing_checkpoint(self.checkpoints, select))
+        rows = [summary(checkpoint) for checkpoint in self.confirmed]
+        return {name: mean([row[name] for row in rows]) for name in rows[0]}
 
     def record(self, select: SelectConfig) -> CandidateRecord:
         """Return what its coder is told of it."""
-        judged = summary(standing_checkpoint(self.checkpoints, select)) if self.checkpoints else {}
+        judged = self.judged(select) if self.checkpoints else {}
         return CandidateRecord(
             id=self.id,
             source=self.source,

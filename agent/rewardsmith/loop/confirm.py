@@ -1,67 +1,82 @@
-"""Chooses the winner: the best candidates of the search are trained once more, with a fresh seed, at full budget.
+"""Trains challengers of the best candidate again, at full budget and with fresh seeds, before they may replace it.
 
-A search tries many candidates on few episodes and short trainings; the best of many is partly lucky, and what
-learns fast need not end well.
+A search tries many candidates with one short training each, so the best of them is partly lucky: under the same
+reward one seed may solve a task that the next does not.
 """
 
-from rewardsmith.errors import BudgetExhausted
+from collections.abc import Sequence
+
+from rewardsmith.errors import FailureCode
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.full_budget import full_plan, run_plans
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState
 from rewardsmith.seeds import derive_seed, episode_seeds
-from rewardsmith.stages.selection import Score, score, summary
+from rewardsmith.stages.training import TrainingPlan
+from rewardsmith.trajectories import load_trajectories
 
-LABEL = "confirm"
 
-
-def choose_winner(session: Session, state: SearchState) -> Candidate | None:
-    """Return the winner of the search, or None where nothing was trained.
+def confirm(session: Session, state: SearchState, judged: Sequence[Candidate]) -> None:
+    """Confirm those of this iteration's candidates that beat the best so far; their episodes join the store.
 
     Raises:
+        BudgetExhausted: the trainings do not fit into what is left of a budget.
         TrainerError: a trainer failed for a reason that is not a candidate's.
     """
-    finalists = _finalists(session, state)
-    if len(finalists) <= 1:
-        return finalists[0] if finalists else None
-    seed = session.config.seed
-    judge_seeds = episode_seeds(seed, LABEL, session.task.file.judge.final_episodes, "judge")
-    plans = [
+    challengers = _challengers(session, state, judged)
+    if not challengers:
+        return
+    plans = {c.id: _plans(session, c) for c in challengers}
+    n_seeds = session.config.method.select.confirm_seeds
+    session.reporter.line(f"  confirming {', '.join(plans)} at full budget, {n_seeds} fresh seeds each")
+    answers = run_plans(
+        session, state, [p for each in plans.values() for p in each], f"i{state.iteration:02d}/confirm"
+    )
+    for candidate in sorted(challengers, key=lambda c: c.id):
+        for plan in plans[candidate.id]:
+            answer = answers[plan.key]
+            if answer["failure"] is not None:
+                candidate.fail(FailureCode(answer["failure"]["code"]), answer["failure"]["message"])
+                break
+            checkpoint = answer["checkpoints"][-1]
+            candidate.confirmed.append(checkpoint)
+            ref = checkpoint["trajectories"]
+            state.store = state.store.grown(load_trajectories(session.objects.get_bytes(ref)), ref)
+    select = session.config.method.select
+    session.journal.decide(
+        f"i{state.iteration:02d}/confirm",
+        {"judged": {c.id: c.judged(select) for c in challengers if c.failure is None}},
+    )
+    for candidate in challengers:
+        if candidate.failure is None:
+            fitness, progress = candidate.score(select)
+            session.reporter.line(
+                f"  {candidate.id}  confirmed: fitness {fitness:.2f}  progress {progress:.2f}"
+            )
+
+
+def _challengers(session: Session, state: SearchState, judged: Sequence[Candidate]) -> list[Candidate]:
+    """Return the best of the just judged candidates, as far as they beat the best so far."""
+    select = session.config.method.select
+    able = [c for c in judged if c.is_trained and c.failure is None]
+    if state.best is not None:
+        incumbent = state.candidates[state.best].score(select)
+        able = [c for c in able if c.score(select) > incumbent]
+    able.sort(key=lambda c: c.score(select), reverse=True)
+    return able[: select.finalists]
+
+
+def _plans(session: Session, candidate: Candidate) -> list[TrainingPlan]:
+    seed, n_episodes = session.config.seed, session.task.file.judge.episodes
+    return [
         full_plan(
             session,
-            f"{LABEL}/{candidate.id}",
+            f"{candidate.key}/confirm/s{i}",
             source=candidate.source,
             baseline=None,
-            seed=derive_seed(seed, LABEL, "train"),
-            judge_seeds=judge_seeds,
+            # Candidates share their seeds, so that luck is shared.
+            seed=derive_seed(seed, "confirm", f"s{i}"),
+            judge_seeds=episode_seeds(seed, "confirm", n_episodes, f"s{i}"),
         )
-        for candidate in finalists
+        for i in range(session.config.method.select.confirm_seeds)
     ]
-    session.reporter.line(f"Training the best {len(finalists)} once more at full budget")
-    try:
-        answers = run_plans(session, state, plans, LABEL)
-    except BudgetExhausted as verdict:
-        session.reporter.line(f"  left out: {verdict}")
-        return finalists[0]
-    scores: dict[str, Score] = {}
-    judged = {}
-    for candidate, plan in zip(finalists, plans, strict=True):
-        answer = answers[plan.key]
-        if answer["failure"] is None:
-            scores[candidate.id] = score(answer["checkpoints"][-1])
-            judged[candidate.id] = summary(answer["checkpoints"][-1])
-    winner = max(finalists, key=lambda c: scores.get(c.id, (float("-inf"), 0.0)))
-    session.journal.decide(LABEL, {"judged": judged, "winner": winner.id})
-    for name, (fitness, progress) in scores.items():
-        chosen = "  winner" if name == winner.id else ""
-        session.reporter.line(f"  {name}  fitness {fitness:.2f}  progress {progress:.2f}{chosen}")
-    return winner
-
-
-def _finalists(session: Session, state: SearchState) -> list[Candidate]:
-    """Return the best candidates of the whole search, the incumbent first."""
-    select = session.config.method.select
-    able = [c for c in state.trained if c.failure is None]
-    # The incumbent stays ahead of those that only drew level with it.
-    able.sort(key=lambda c: (c.score(select), c.id == state.best), reverse=True)
-    return able[: select.finalists]

@@ -1,6 +1,6 @@
-"""Trainings at the task's full budget, outside the search: to choose among finalists, and to compare at the end."""
+"""Trainings at the task's full budget: to choose among finalists, and to compare at the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, rollout_steps
@@ -8,8 +8,6 @@ from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.journal.ledger import Usage
 from rewardsmith.stages.selection import summary
 from rewardsmith.stages.training import TrainingPlan
-
-Note = Callable[[str, float | None], str]
 
 
 def full_plan(
@@ -47,7 +45,7 @@ def run_plans(
     for plan in plans:
         session.ledger.reserve(plan.key, _estimate(session, state, plan))
     runner = state.runner(session, lambda key, checkpoint: None)
-    session.reporter.begin(label, f"{label} trainings", len(plans))
+    session.reporter.begin(label, f"{label.rsplit('/')[-1]} trainings", len(plans))
     done = 0
 
     def on_answer(effect: Effect, answer: JsonObject, replayed: bool) -> None:
@@ -55,11 +53,10 @@ def run_plans(
         done += 1
         fitness = summary(answer["checkpoints"][-1])["fitness"] if answer["checkpoints"] else None
         shown = "failed" if fitness is None else f"fitness {fitness:.2f}"
-        name = effect.key.removeprefix(f"{label}/").removesuffix("/train")
-        session.reporter.advance(label, done, f"{name} {shown}")
+        session.reporter.advance(label, done, f"{effect.key} {shown}")
 
     effects = [
-        Effect(key=f"{p.key}/train", request=p.request(0), run=lambda p=p: runner.advance(p, 0))  # type: ignore[misc]
+        Effect(key=p.key, request=p.request(0), run=lambda p=p: runner.advance(p, 0))  # type: ignore[misc]
         for p in plans
     ]
     try:

@@ -1,4 +1,4 @@
-"""Read-only views of run folders, for those who list, show and export; nothing here writes or holds a lock."""
+"""Read-only views of run folders, for those who list, show and export; nothing here writes or locks."""
 
 import fcntl
 from collections.abc import Iterator, Mapping
@@ -33,17 +33,29 @@ class TrainedRecord:
         id: `i03c02`.
         preference: share of trajectory pairs that it ordered rightly, or None where undetermined.
         checkpoints: one for each judged policy: its `step` and the means of its episodes.
-        kept_after: the last rung after which it was told to go on; 0 where none.
         rungs_done: rungs that it has finished.
+        is_stopped: whether it was left behind after the last of them.
         failure: why it was turned down in training, or None.
     """
 
     id: str
     preference: float | None
     checkpoints: tuple[Judged, ...] = ()
-    kept_after: int = 0
     rungs_done: int = 0
+    is_stopped: bool = False
     failure: str | None = None
+
+    def end(self, n_rungs: int) -> str:
+        """Return in a few words how far its training got, of `n_rungs` rungs."""
+        if self.failure is not None:
+            return f"failed, {self.failure}"
+        if self.rungs_done == n_rungs:
+            return "trained to the end"
+        if self.rungs_done == 0:
+            return "not trained yet"
+        if self.is_stopped:
+            return f"stopped after rung {self.rungs_done} of {n_rungs}"
+        return f"kept after rung {self.rungs_done} of {n_rungs}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +98,7 @@ class RunRecord:
         best: the best so far, with `id`, `step` and its means, or None.
         env_steps: environment steps of all recorded effects.
         trainings: recorded trainings.
-        finals: arms of the final comparison by name, as far as they are recorded as a whole.
+        confirmed: what the finalists reached at full budget: `judged` by id, and `winner`; None before.
         result: what the run ended with, or None.
     """
 
@@ -98,8 +110,17 @@ class RunRecord:
     best: Mapping[str, Any] | None
     env_steps: int
     trainings: int
-    finals: Mapping[str, Any] | None
+    confirmed: Mapping[str, Any] | None
     result: dict[str, Any] | None
+
+    @property
+    def winner_id(self) -> str | None:
+        """Id of the winner, of the best so far where the run goes on, or None."""
+        if self.result is not None:
+            return self.result["winner"] and str(self.result["winner"]["id"])
+        if self.confirmed is not None:
+            return str(self.confirmed["winner"])
+        return None if self.best is None else str(self.best["id"])
 
     @property
     def reward_path(self) -> Path | None:
@@ -135,7 +156,7 @@ def read_run(path: Path) -> RunRecord:
         best=next((i.best for i in reversed(iterations) if i.best is not None), None),
         env_steps=sum(int(answer.get("env_steps", 0)) for answer in answers.values()),
         trainings=sum(_begins_training(key) for key in answers),
-        finals=decisions.get("final"),
+        confirmed=decisions.get("confirm"),
         result=result,
     )
 
@@ -163,12 +184,12 @@ def winner_of(record: RunRecord) -> tuple[str, Proposal]:
         NoWinnerError: no candidate has been selected.
         RunFolderError: an object is missing or damaged.
     """
-    if record.best is None:
+    winner = record.winner_id
+    if winner is None:
         raise NoWinnerError(
             f"run {record.folder.name} has no winner: no candidate has been trained and judged"
         )
-    best = str(record.best["id"])
-    return best, read_proposals(record)[best]
+    return winner, read_proposals(record)[winner]
 
 
 def is_locked(path: Path) -> bool:
@@ -221,23 +242,23 @@ def _trained(
 ) -> TrainedRecord:
     iteration, index = row["id"].split("c")
     checkpoints: list[Judged] = []
-    failure, kept_after, rung = None, 0, 1
+    failure, is_stopped, rung = None, False, 1
     while (answer := answers.get(f"{iteration}/c{index}/train/r{rung}")) is not None:
         checkpoints += [{"step": c["step"], **summary(c)} for c in answer["checkpoints"]]
         if answer["failure"] is not None:
             failure = f"{answer['failure']['code']}: {answer['failure']['message']}"
-        if row["id"] in decisions.get(f"{iteration}/rung{rung}", {}).get("kept", ()):
-            kept_after = rung
+        cut = decisions.get(f"{iteration}/rung{rung}")
+        is_stopped = cut is not None and row["id"] not in cut["kept"]
         rung += 1
     return TrainedRecord(
         id=row["id"],
         preference=row["preference"],
         checkpoints=tuple(checkpoints),
-        kept_after=kept_after,
         rungs_done=rung - 1,
+        is_stopped=is_stopped,
         failure=failure,
     )
 
 
 def _begins_training(key: str) -> bool:
-    return key.endswith("/train/r1") or (key.startswith("final/") and key.endswith("/train"))
+    return key.endswith(("/train/r1", "/train"))

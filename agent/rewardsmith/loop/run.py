@@ -5,7 +5,6 @@ from typing import Any
 
 from rewardsmith.config import RunConfig
 from rewardsmith.loop.candidates import Candidate
-from rewardsmith.loop.confirm import choose_winner
 from rewardsmith.loop.finals import Finals, compare
 from rewardsmith.loop.records import RESULT_FILE, REWARD_FILE
 from rewardsmith.loop.reporter import Reporter
@@ -14,7 +13,6 @@ from rewardsmith.loop.session import Session, open_session, task_of
 from rewardsmith.loop.state import SearchState
 from rewardsmith.services.export import render_reward_file
 from rewardsmith.services.journal.folder import RunFolder, write_json_atomic, write_text_atomic
-from rewardsmith.stages.selection import standing_checkpoint, summary
 
 RunResult = dict[str, Any]
 
@@ -27,7 +25,7 @@ def execute(folder: RunFolder, reporter: Reporter) -> RunResult:
     """
     with open_session(folder, reporter) as session:
         state, reason = search(session)
-        winner = choose_winner(session, state) if state is not None else None
+        winner = state.candidates[state.best] if state is not None and state.best else None
         finals = None
         if state is not None and winner is not None:
             write_text_atomic(folder.path / REWARD_FILE, reward_file(folder, winner))
@@ -77,12 +75,12 @@ def _result(
 
 
 def _winner(session: Session, winner: Candidate) -> dict[str, Any]:
-    checkpoint = standing_checkpoint(winner.checkpoints, session.config.method.select)
     return {
         "id": winner.id,
         "source": winner.source,
         "origin": winner.proposal.origin,
         "parents": list(winner.proposal.parents),
-        "step": checkpoint["step"],
-        **summary(checkpoint),
+        "preference": winner.preference,
+        "confirmed_seeds": len(winner.confirmed),
+        **winner.judged(session.config.method.select),
     }

@@ -1,12 +1,11 @@
 """The loop: propose, screen, prefer, train, judge, select, until it is time to stop."""
 
 from rewardsmith.errors import BudgetExhausted
-from rewardsmith.loop.candidates import Candidate
+from rewardsmith.loop.confirm import confirm
 from rewardsmith.loop.halving import train_candidates
 from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, start_state
-from rewardsmith.stages.selection import score, standing_checkpoint, summary
 
 
 def search(session: Session) -> tuple[SearchState | None, str]:
@@ -32,6 +31,8 @@ def search(session: Session) -> tuple[SearchState | None, str]:
                 break
     except BudgetExhausted as verdict:
         reason = f"budget: {verdict}"
+        if state is not None:
+            _take_best(session, state)
     session.journal.decide("stop", {"reason": reason, "best": state and state.best})
     return state, reason
 
@@ -48,28 +49,35 @@ def _iterate(session: Session, state: SearchState) -> None:
     best = f", best preference accuracy {max(ranked):.3f}" if ranked else ""
     say(f"  {len(new) - n_failed} valid, {n_failed} turned down{best}; training {len(chosen)}")
     train_candidates(session, state, chosen)
-    _select(session, state, chosen)
+    confirm(session, state, chosen)
+    _select(session, state)
     forget_losers(session, state)
 
 
-def _select(session: Session, state: SearchState, judged: list[Candidate]) -> None:
-    """Keep the best candidate of the whole run; the incumbent stays unless it is beaten."""
-    select = session.config.method.select
+def _select(session: Session, state: SearchState) -> None:
+    """Keep the best candidate of the whole run."""
     before = state.best
-    for candidate in judged:
-        if not candidate.is_trained or candidate.failure is not None:
-            continue
-        incumbent = state.candidates[state.best] if state.best else None
-        if incumbent is None or candidate.score(select) > incumbent.score(select):
-            state.best = candidate.id
+    _take_best(session, state)
     state.stale_iterations = 0 if state.best != before else state.stale_iterations + 1
     payload: dict[str, object] = {"best": state.best}
     if state.best is not None:
-        checkpoint = standing_checkpoint(state.candidates[state.best].checkpoints, select)
-        payload |= {"step": checkpoint["step"], **summary(checkpoint)}
-        fitness, progress = score(checkpoint)
+        best = state.candidates[state.best]
+        payload |= best.judged(session.config.method.select)
+        fitness, progress = best.score(session.config.method.select)
         session.reporter.line(f"  best so far: {state.best}, fitness {fitness:.2f}, progress {progress:.2f}")
     session.journal.decide(f"i{state.iteration:02d}/select", payload)
+
+
+def _take_best(session: Session, state: SearchState) -> None:
+    """Let the best candidate be the incumbent, which stays unless it is beaten.
+
+    A confirmed score stands above any that is not, since only the latter comes from one lucky training.
+    """
+    select = session.config.method.select
+    able = [c for c in state.trained if c.failure is None]
+    if able:
+        best = max(able, key=lambda c: (bool(c.confirmed), c.score(select), c.id == state.best))
+        state.best = best.id
 
 
 def _reason_to_stop(session: Session, state: SearchState) -> str | None:

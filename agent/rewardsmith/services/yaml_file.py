@@ -21,6 +21,10 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a plain word, not a list or a mapping", key.start_mark
+                )
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} stands twice", key.start_mark
@@ -61,6 +65,9 @@ def _parse(text: str, path: Path, error: type[RewardsmithError]) -> tuple[Any, y
         raise error(f"{path}:{line}: broken YAML: {bad.problem or bad.context}") from None
     except yaml.YAMLError as bad:
         raise error(f"{path}: broken YAML: {' '.join(str(bad).split())}") from None
+    except ValueError as bad:
+        # A scalar that looks like a date or a number and is none, such as 2024-13-01.
+        raise error(f"{path}: broken YAML: {bad}; put such a value in quotes") from None
     if not isinstance(data, dict) or root is None:
         raise error(f"{path}:1: expected a mapping of keys to values")
     return data, root
@@ -69,7 +76,7 @@ def _parse(text: str, path: Path, error: type[RewardsmithError]) -> tuple[Any, y
 def _line_of(node: yaml.Node, location: Location) -> int:
     line = node.start_mark.line
     for part in location:
-        child = next((pair for pair in _children(node) if pair[0] == part), None)
+        child = next((pair for pair in _children(node) if str(pair[0]) == str(part)), None)
         if child is None:
             break
         _, node, line = child

@@ -41,6 +41,8 @@ def choose_for_training(
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
     """Return Pearson's correlation of two rewards; 0 where one of them is constant."""
+    if np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+        return 0.0
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
     return float(np.dot(a, b)) / norm if norm > 0.0 else 0.0
@@ -48,10 +50,10 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
 
 def score(checkpoint: Checkpoint) -> Score:
     """Return what a judged policy is ranked by."""
-    fitness = _mean(checkpoint["fitness"])
+    fitness = mean(checkpoint["fitness"])
     if fitness is None or math.isnan(fitness):
         raise ValueError(f"the checkpoint at step {checkpoint['step']} has no fitness")
-    return fitness, _known(_mean(checkpoint["progress"]))
+    return fitness, _known(mean(checkpoint["progress"]))
 
 
 def standing_checkpoint(checkpoints: Sequence[Checkpoint], config: SelectConfig) -> Checkpoint:
@@ -65,7 +67,8 @@ def standing_checkpoint(checkpoints: Sequence[Checkpoint], config: SelectConfig)
 
 def survivors(scores: Mapping[str, Score], share: float) -> list[str]:
     """Return the ids that go on after a rung, in the order they were given; at least one."""
-    n_kept = max(1, math.ceil(share * len(scores)))
+    # Less a trifle: 0.07 * 100 is a little more than 7.
+    n_kept = max(1, math.ceil(share * len(scores) - 1e-9))
     ranked = sorted(scores, key=lambda key: scores[key], reverse=True)
     kept = set(ranked[:n_kept])
     return [key for key in scores if key in kept]
@@ -74,11 +77,12 @@ def survivors(scores: Mapping[str, Score], share: float) -> list[str]:
 def summary(checkpoint: Checkpoint) -> dict[str, float | None]:
     """Return the means of a judged policy's episodes."""
     return {
-        name: _mean(checkpoint[name]) for name in ("fitness", "progress", "success", "success_last", "length")
+        name: mean(checkpoint[name]) for name in ("fitness", "progress", "success", "success_last", "length")
     }
 
 
-def _mean(values: Sequence[float | bool | None]) -> float | None:
+def mean(values: Sequence[float | bool | None]) -> float | None:
+    """Return the mean of the known values, or None where there is none."""
     known = [float(value) for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 

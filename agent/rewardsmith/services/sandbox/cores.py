@@ -1,4 +1,4 @@
-"""Keeps a reward process on the core of whoever asks it, where an answer comes back in a fraction of the time.
+"""Keeps a reward process on the core of whoever asks it, where an answer comes back much sooner.
 
 The asking process sleeps while the other computes, so they never compete. Only the reward process is bound:
 the scheduler stays free to move the trainer, and its reward process follows.

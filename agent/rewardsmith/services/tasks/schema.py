@@ -138,8 +138,6 @@ class TaskFile(_Part):
     target_fitness: float | None = None
     """Fitness at which a search may end; None where no one knows what is possible."""
     progress: ProgressConfig | None = None
-    expose_success: bool = False
-    """Whether a coder is told when an episode counts as solved."""
     training: TrainingConfig = TrainingConfig()
     judge: JudgeConfig = JudgeConfig()
     baselines: tuple[Baseline, ...] = ("human", "sparse", "zero", "progress")

@@ -43,6 +43,10 @@ def warm_up() -> None:
     np.einsum("ij,jk->ik", np.eye(2), np.eye(2))
     np.median(np.ones((3, 3)), axis=0)
     np.unique(np.ones(3))
+    # An array's method looks for its Python half at its first call, by the import function of its caller.
+    for method in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+        getattr(np.ones(3), method)()
+    np.ones(3).clip(0.0, 1.0)
     repr(np.ones(3)) + f"{np.float64(1.5):.2f}{np.ones(2, dtype=bool)}"
     with contextlib.suppress(ValueError):
         np.ones(2) + np.ones(3)

@@ -29,12 +29,14 @@ class _Running:
 
     def step(self, action: Any) -> None:
         applied = applied_action(action, self.env.action_space)
-        self.obs, reward, self.terminated, truncated, info = self.env.step(applied)
+        self.obs, reward, terminated, truncated, info = self.env.step(applied)
+        # Some environments answer NumPy's bool, which no JSON takes.
+        self.terminated = bool(terminated)
         self.actions.append(np.atleast_1d(applied))
         self.states.append(info[STATE_KEY])
         self.told.append(info.get(SUCCESS_KEY, False))
         self.env_return += float(reward)
-        self.done = self.terminated or truncated
+        self.done = self.terminated or bool(truncated)
 
 
 def play_episodes(
@@ -50,7 +52,7 @@ def play_episodes(
         origin: who acts, for the record.
     """
     trajectories = []
-    for first in range(0, len(seeds), len(envs)):
+    for first in range(0, len(seeds), max(1, len(envs))):
         wave = []
         for number, env in zip(range(first, min(first + len(envs), len(seeds))), envs, strict=False):
             obs, info = env.reset(seed=seeds[number])

@@ -77,10 +77,10 @@ def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, 
     """Play random episodes; the first trajectories of a run."""
     seeds: list[int] = job["seeds"]
     envs = [maker.make() for _ in range(min(len(seeds), 4))]
+    spec = action_spec(envs[0].action_space, maker.task.name)
     act = NoiseActor(envs[0].action_space, seeds)
     trajectories = play_episodes(envs, seeds, act, measures, "random")
     Path(job["out_file"]).write_bytes(dump_trajectories(trajectories))
-    spec = action_spec(envs[0].action_space, maker.task.name)
     channel.send(
         {
             "event": "store",
@@ -111,7 +111,7 @@ def _train(
     try:
         for step in job["checkpoints"]:
             checkpoint = training.advance(step)
-            channel.send(_report(checkpoint, job, reward))
+            channel.send(_report(checkpoint, step, job, reward))
             if step in job["rungs"] and step != job["checkpoints"][-1]:
                 command = channel.receive()
                 if command is None or command["command"] != "continue":
@@ -136,9 +136,10 @@ def _source(job: Message, measures: Measures, reward: RewardCall | None) -> Rewa
     return GuardedReward(reward, job["seed"], reference)
 
 
-def _report(checkpoint: Checkpoint, job: Message, reward: RewardCall | None) -> Message:
+def _report(checkpoint: Checkpoint, planned_step: int, job: Message, reward: RewardCall | None) -> Message:
     trajectories = checkpoint.trajectories
-    path = Path(job["out_dir"]) / f"{checkpoint.step}.npz"
+    # The planned step, not the one reached: a long rollout may reach two planned steps at once.
+    path = Path(job["out_dir"]) / f"{planned_step}.npz"
     path.write_bytes(dump_trajectories(trajectories))
     returns = None
     if job["reward"] == "box" and reward is not None:

@@ -52,7 +52,10 @@ class Measures:
 
     def success_of(self, state: FloatArray) -> BoolArray:
         """Return the success of each state `(n, state_dim)`, for tasks that compute it from the state."""
-        return np.asarray(self._function("success")(self._named(state)), dtype=np.bool_)
+        values = np.asarray(self._function("success")(self._named(state)), dtype=np.bool_)
+        if values.shape != (len(state),):
+            raise TaskError(f"{self._task.name}: success must answer one value for each state")
+        return values
 
     def flags(self, next_state: FloatArray, told: list[bool] | BoolArray | None) -> BoolArray | None:
         """Return the success after each step, or None where the task has no success.

@@ -80,7 +80,7 @@ class GuardedReward:
         self._watch_time(time.perf_counter() - started)
         self._n_calls += 1
         if len(self._kept) < self._n_kept_max and self._n_calls % self.KEEP_EVERY == 1:
-            self._kept.append((batch.take(slice(None)), answer.reward.copy()))
+            self._kept.append((batch.take(np.arange(len(batch))), answer.reward.copy()))
         if self._kept and self._rng.random() < self.RECHECK_SHARE:
             self.recheck(int(self._rng.integers(len(self._kept))))
         return answer

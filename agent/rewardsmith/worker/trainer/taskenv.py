@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +35,7 @@ def import_task_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise TaskError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look a class's module up here
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -48,11 +50,25 @@ def make_extract(task: Task) -> Extract:
         module = import_task_file(task.folder / STATE_FILE_SOURCE)
         for field in task.file.state:
             if field.source == STATE_FILE_SOURCE:
-                namespace[field.name] = getattr(module, field.name)
+                namespace[field.name] = _attribute(module, field.name, task.folder / STATE_FILE_SOURCE)
     code = extraction_code([(field.name, field.source) for field in task.file.state])
     exec(compile(code, f"<state layout of {task.name}>", "exec"), namespace)
     extract: Extract = namespace["extract_state"]
     return extract
+
+
+def _attribute(module: ModuleType, function: str, where: Path | str) -> Callable[..., Any]:
+    found: Callable[..., Any] | None = getattr(module, function, None)
+    if not callable(found):
+        raise TaskError(f"{where}: it defines no function {function!r}")
+    return found
+
+
+def _import_module(name: str, task: Task) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise TaskError(f"{task.name}: cannot import {name} ({type(error).__name__}: {error})") from error
 
 
 class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
@@ -76,24 +92,43 @@ class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
 class StateRecorder(gym.Wrapper[Any, Any, Any, Any]):
     """Puts the state vector, and the success that the environment tells, into every `info`."""
 
-    def __init__(self, env: gym.Env[Any, Any], extract: Extract, success_info: str | None) -> None:
+    def __init__(
+        self, env: gym.Env[Any, Any], task: Task, extract: Extract, success_info: str | None
+    ) -> None:
         super().__init__(env)
+        self._task = task
+        self._dim = task.layout.dim
         self._extract = extract
         self._success_info = success_info
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset and record the first state."""
         obs, info = self.env.reset(seed=seed, options=options)
-        info[STATE_KEY] = self._extract(obs, info, self.env)
-        return obs, info
+        state = self._state(obs, info)
+        if len(state) != self._dim:
+            raise TaskError(
+                f"{self._task.name}: the sources answer {len(state)} values, the fields declare {self._dim}; "
+                "compare each field's shape with its source"
+            )
+        return obs, {**info, STATE_KEY: state}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step and record the next state."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        info[STATE_KEY] = self._extract(obs, info, self.env)
+        # A new dict: an environment may answer the same one again and again.
+        info = {**info, STATE_KEY: self._state(obs, info)}
         if self._success_info is not None:
+            if self._success_info not in info:
+                raise TaskError(f"{self._task.name}: success: a step's info has no {self._success_info!r}")
             info[SUCCESS_KEY] = bool(info[self._success_info] > 0.5)
         return obs, reward, terminated, truncated, info
+
+    def _state(self, obs: Any, info: dict[str, Any]) -> FloatArray:
+        try:
+            return self._extract(obs, info, self.env)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise TaskError(f"{self._task.name}: the state cannot be read ({reason})") from error
 
 
 class EnvMaker:
@@ -103,7 +138,7 @@ class EnvMaker:
         self.task = task
         self._extract = make_extract(task)
         for module in task.file.env.imports:
-            importlib.import_module(module)
+            _import_module(module, task)
         self._factory = self._load_factory()
         success = task.file.success
         from_info = success is not None and success.source.startswith("info.")
@@ -132,7 +167,7 @@ class EnvMaker:
             raise TaskError(f"{self.task.name}: cannot make {what} ({reason})") from error
         if config.action_repeat > 1:
             env = ActionRepeat(env, config.action_repeat)
-        return StateRecorder(env, self._extract, self._success_info)
+        return StateRecorder(env, self.task, self._extract, self._success_info)
 
     def _make_base(self, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
         config = self.task.file.env
@@ -151,26 +186,22 @@ class EnvMaker:
         if where.endswith(".py"):
             module = import_task_file((self.task.folder / where).resolve())
         else:
-            module = importlib.import_module(where)
-        try:
-            factory: Callable[..., gym.Env[Any, Any]] = getattr(module, function)
-        except AttributeError:
-            raise TaskError(f"{self.task.name}: {where} has no function {function!r}") from None
-        return factory
+            module = _import_module(where, self.task)
+        return _attribute(module, function, f"{self.task.name}: {where}")
 
 
 def action_spec(space: spaces.Space[Any], task_name: str) -> ActionSpec:
     """Return the action as reward code sees it.
 
     Raises:
-        TaskError: the action space is neither a flat Box nor Discrete.
+        TaskError: the action space is neither a flat, bounded Box nor Discrete.
     """
     if isinstance(space, spaces.Discrete):
         return ActionSpec(dim=1, discrete=True, low=(0.0,), high=(float(space.n - 1),))
-    if isinstance(space, spaces.Box) and len(space.shape) == 1:
+    if isinstance(space, spaces.Box) and len(space.shape) == 1 and space.is_bounded():
         low, high = (tuple(map(float, bound)) for bound in (space.low, space.high))
         return ActionSpec(dim=space.shape[0], low=low, high=high)
-    raise TaskError(f"{task_name}: actions of {space} are not supported; use a flat Box or Discrete")
+    raise TaskError(f"{task_name}: actions of {space} are not supported; use a flat, bounded Box or Discrete")
 
 
 def applied_action(action: Any, space: spaces.Space[Any]) -> Any:

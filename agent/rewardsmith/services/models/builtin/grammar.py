@@ -150,7 +150,8 @@ class Grammar:
             return self._reach(rng)
         hand, thing, goal = chain
         reach = self.quantities.distance(rng, hand, thing)
-        near = self.shaped(rng, rng.choice((*_NEAR, *_NEAR, "linear")), reach)
+        # Increments of nearness do not pay for standing still, so they leave the policy free to go on.
+        near = self.shaped(rng, rng.choice((*_NEAR, "linear", "progress", "progress", "progress")), reach)
         later = self._going(rng, self.quantities.distance(rng, thing, goal))
         # A second stage that is worth less than the first leaves a policy content with touching.
         later = [replace(term, weight=_bounded(term.weight * rng.choice((1.0, 2.0, 4.0)))) for term in later]

@@ -1,0 +1,98 @@
+"""Shows what a run ended with: totals first, the comparison with the baselines last."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
+from rewardsmith.cli.verdicts import interval, verdicts, why_not_normalised
+from rewardsmith.loop.records import REWARD_FILE
+
+_ARMS = (
+    Column(title="reward"),
+    Column(title="fitness", align="right"),
+    Column(title="95 % interval"),
+    Column(title="success", align="right"),
+    Column(title="at last step", align="right"),
+    Column(title="progress", align="right"),
+    Column(title="seeds", align="right"),
+)
+
+
+def show_outcome(folder: Path, result: Mapping[str, Any], as_json: bool) -> None:
+    """Write a run's result to stdout."""
+    if as_json:
+        say_json(outcome_document(folder, result))
+        return
+    say(f"{result['task']}, model {result['model']}, method {result['method']}, seed {result['seed']}")
+    say(f"Ended: {result['ended']}")
+    _show_winner(result["winner"])
+    _show_totals(result["totals"])
+    say(f"Run folder: {folder}")
+    if (folder / REWARD_FILE).is_file():
+        say(f"Reward file: {folder / REWARD_FILE}")
+    if result["final"] is not None:
+        say()
+        _show_final(result["final"])
+
+
+def outcome_document(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's result with its place and its verdicts, ready for JSON."""
+    reward_file = folder / REWARD_FILE
+    final = result["final"]
+    return {
+        "run": str(folder),
+        "reward_file": str(reward_file) if reward_file.is_file() else None,
+        **result,
+        "verdicts": [asdict(verdict) for verdict in verdicts(final["arms"])] if final else [],
+    }
+
+
+def _show_winner(winner: Mapping[str, Any] | None) -> None:
+    if winner is None:
+        say("No winner: no candidate was trained and judged")
+        return
+    fitness, progress = number(winner["fitness"]), number(winner["progress"])
+    say(f"Winner: {winner['id']} ({winner['origin']}), in the search fitness {fitness}, progress {progress}")
+
+
+def _show_totals(totals: Mapping[str, Any]) -> None:
+    usd = "unknown cost" if totals["usd"] is None else f"{totals['usd']:.2f} USD"
+    say(
+        f"Used: {count(totals['proposals'])} proposals, {count(totals['trainings'])} trainings, "
+        f"{count(totals['env_steps'])} environment steps, {count(totals['tokens'])} tokens, {usd}"
+    )
+
+
+def _show_final(final: Mapping[str, Any]) -> None:
+    arms = final["arms"]
+    if final["note"]:
+        say(f"Final comparison: {final['note']}")
+    if not arms:
+        return
+    say("Fitness over fresh seeds at full budget (interquartile means):")
+    say_table(_ARMS, [_row(name, arm) for name, arm in arms.items()])
+    for name, arm in arms.items():
+        if arm["failure"] is not None:
+            say(f"{name}: {arm['n_failed']} trainings failed, first with {arm['failure']['message']}")
+    say()
+    score = final["human_normalised"]
+    say(f"Human-normalised score: {why_not_normalised(arms) if score is None else number(score)}")
+    for verdict in verdicts(arms):
+        say(verdict.text)
+
+
+def _row(name: str, arm: Mapping[str, Any]) -> list[str]:
+    fitness = arm["fitness_iqm"]
+    return [
+        name,
+        _mean(fitness),
+        interval(fitness),
+        *(_mean(arm[f"{measure}_iqm"]) for measure in ("success", "success_last", "progress")),
+        str(len(arm["fitness"])),
+    ]
+
+
+def _mean(measure: Mapping[str, Any] | None) -> str:
+    return number(None if measure is None else measure["iqm"])

@@ -1,0 +1,160 @@
+"""`rewardsmith task`: what tasks there are, what one says, and whether it keeps its own contract."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rewardsmith.cli.console import Column, number, say, say_json, say_table
+from rewardsmith.cli.options import JsonOption, TaskArgument
+from rewardsmith.errors import RewardsmithError
+
+if TYPE_CHECKING:
+    from rewardsmith.services.tasks.schema import Task, TaskFile
+
+EXIT_FINDINGS = 2
+
+app = typer.Typer(help="List, show and check tasks.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_tasks(as_json: JsonOption = False) -> None:
+    """List the tasks in ./tasks and those that come with rewardsmith."""
+    from rewardsmith.services.tasks.catalog import find_task_folders
+
+    rows = [_row(name, str(folder)) for name, folder in sorted(find_task_folders().items())]
+    if as_json:
+        say_json(rows)
+        return
+    columns = (Column(title="name"), Column(title="goal", fold=True), Column(title="note", fold=True))
+    say_table(columns, [[row["name"], row["goal"] or "-", _remark(row)] for row in rows])
+
+
+@app.command("show")
+def show_task(task: TaskArgument, as_json: JsonOption = False) -> None:
+    """Show what TASK asks for, what a reward sees of it, and how it is measured and trained."""
+    from rewardsmith.services.tasks.catalog import load_task, missing_extras
+
+    found = load_task(task)
+    missing = missing_extras(found)
+    if as_json:
+        document = found.file.model_dump(mode="json")
+        say_json({"name": found.name, "folder": str(found.folder), "missing_extras": missing, **document})
+        return
+    say(found.name)
+    say(f"  {found.file.goal}")
+    say(f"  {found.folder}")
+    if missing:
+        say(f"  missing: pip install 'rewardsmith[{','.join(missing)}]'")
+    say()
+    _show_layout(found.file)
+    say()
+    _show_measures(found.file)
+    _show_training(found.file)
+
+
+@app.command("check")
+def check_task(
+    task: TaskArgument,
+    timeout_s: Annotated[
+        float, typer.Option(min=1, metavar="S", help="Seconds that the check may take.")
+    ] = 300.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Play random episodes of TASK and test its state, measures and reproducibility.
+
+    Exit code 2 where something is wrong.
+    """
+    from rewardsmith.services.tasks.catalog import load_task, require_extras
+
+    found = load_task(task)
+    require_extras(found)
+    findings = _findings(found, timeout_s)
+    n_errors = sum(finding["level"] == "error" for finding in findings)
+    if as_json:
+        say_json({"task": found.name, "passed": n_errors == 0, "findings": findings})
+    else:
+        for finding in findings:
+            say(f"{finding['level']:<8} {finding['text']}")
+        say(f"{found.name}: {'keeps its contract' if n_errors == 0 else f'{n_errors} errors'}")
+    if n_errors:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _findings(task: "Task", timeout_s: float) -> list[dict[str, str]]:
+    from rewardsmith.services.executor.trainers import TrainerHost
+
+    host = TrainerHost(task)
+    try:
+        (answer,) = host.run({"kind": "check", "seed": 0}, timeout_s)
+    finally:
+        host.close()
+    findings: list[dict[str, str]] = answer["findings"]
+    return findings
+
+
+def _row(name: str, folder: str) -> dict[str, Any]:
+    from rewardsmith.services.tasks.catalog import load_task, missing_extras
+
+    try:
+        task = load_task(folder)
+        goal, missing, error = task.file.goal, missing_extras(task), None
+    except RewardsmithError as bad:
+        goal, missing, error = None, [], str(bad)
+    return {"name": name, "goal": goal, "folder": folder, "missing_extras": missing, "error": error}
+
+
+def _remark(row: dict[str, Any]) -> str:
+    if row["error"] is not None:
+        return f"broken: {row['error']}"
+    if row["missing_extras"]:
+        return f"needs: pip install 'rewardsmith[{','.join(row['missing_extras'])}]'"
+    return ""
+
+
+def _show_layout(file: "TaskFile") -> None:
+    columns = (
+        Column(title="state"),
+        Column(title="shape"),
+        Column(title="kind", from_width=60),
+        Column(title="unit"),
+        Column(title="low", align="right"),
+        Column(title="high", align="right"),
+        Column(title="what it is", fold=True, from_width=80),
+    )
+    rows = [
+        [
+            field.name,
+            "x".join(map(str, field.shape)) or "1",
+            field.kind,
+            field.unit or "-",
+            number(field.low),
+            number(field.high),
+            field.doc,
+        ]
+        for field in file.state
+    ]
+    say_table(columns, rows)
+
+
+def _show_measures(file: "TaskFile") -> None:
+    env = file.env
+    say(f"environment  {env.id or env.factory}, action repeat {env.action_repeat}")
+    say(f"fitness      {file.fitness}{': ' + file.fitness_doc if file.fitness_doc else ''}")
+    if file.target_fitness is not None:
+        say(f"target       {file.target_fitness:g}")
+    if file.success is not None:
+        say(f"success      {file.success.source}, at {file.success.when} step")
+    if file.progress is not None:
+        say(f"progress     {file.progress.source}, {file.progress.over} of the episode")
+    say(f"baselines    {', '.join(file.baselines) or 'none'}")
+    say(f"judged on    {file.judge.episodes} episodes in the search, {file.judge.final_episodes} at the end")
+
+
+def _show_training(file: "TaskFile") -> None:
+    training = file.training
+    say(
+        f"training     {training.algorithm}, {training.total_timesteps:,} steps, "
+        f"{training.n_envs} environments, network {list(training.net_arch)}"
+    )
+    settings = ", ".join(f"{key}={value}" for key, value in training.hyperparameters.items())
+    say(f"             {settings or 'default hyperparameters'}")

@@ -1,0 +1,200 @@
+"""Benchmarks as ratios within one run: `make bench`, or `python tests/benchmarks/run.py [NAME ...]`.
+
+Absolute times depend on the machine and on what else it does; a ratio of two things that take turns in one
+process hardly does. Prints a table and writes `runs/bench.json`.
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rewardsmith.contract.layout import ActionSpec
+from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
+from rewardsmith.services.sandbox.cores import FollowingCall
+from rewardsmith.services.sandbox.local import LocalSandbox
+from rewardsmith.services.tasks.catalog import load_task
+from rewardsmith.services.tasks.schema import Task
+from rewardsmith.types import RewardAnswer, Transitions
+from rewardsmith.worker.trainer.measures import Measures
+from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
+from rewardsmith.worker.trainer.taskenv import EnvMaker
+from rewardsmith.worker.trainer.training import Training
+
+REWARD = """
+def compute_reward(state, action, next_state):
+    hand_to_handle = np.linalg.norm(next_state.hand_pos - next_state.handle_pos, axis=-1)
+    handle_to_goal = np.linalg.norm(next_state.handle_pos - next_state.goal_pos, axis=-1)
+    reach = np.exp(-5.0 * hand_to_handle)
+    opening = 2.0 * np.exp(-10.0 * handle_to_goal)
+    effort = -0.01 * np.sum(np.square(action), axis=-1)
+    return reach + opening + effort, {"reach": reach, "opening": opening, "effort": effort}
+"""
+TASK = "metaworld/drawer-open"
+N_ROUNDS = 8
+N_CALLS = 2000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One benchmark: what was measured, the figure, and the bound it must keep (None where it only informs)."""
+
+    name: str
+    value: float
+    unit: str
+    bound: str | None = None
+    holds: bool | None = None
+
+
+def in_process_reward(task: Task) -> Callable[[Transitions], RewardAnswer]:
+    """Return the benchmark's reward called in this process, as systems without a sandbox do."""
+    namespace: dict[str, object] = {"np": np}
+    exec(REWARD, namespace)
+    compute = namespace["compute_reward"]
+    assert callable(compute)
+
+    def call(batch: Transitions) -> RewardAnswer:
+        state = SimpleNamespace(**task.layout.view(batch.state))
+        next_state = SimpleNamespace(**task.layout.view(batch.next_state), terminated=batch.terminated)
+        reward, components = compute(state, batch.action, next_state)
+        return RewardAnswer(reward=reward, components=components, cpu_s=0.0)
+
+    return call
+
+
+def training_throughput() -> Iterator[Row]:
+    """PPO on drawer-open at the task's 8 environments: the reward in its box, in-process, and the human one."""
+    task = load_task(TASK)
+    maker, measures = EnvMaker(task), Measures(task)
+    spec = RewardSpec(layout=task.layout, action=ActionSpec(dim=4), max_rows=256)
+    with LocalSandbox() as sandbox, sandbox.open(REWARD, spec, SandboxLimits(cpu_s=600)) as process:
+        sources: dict[str, RewardSource] = {
+            "box": GuardedReward(FollowingCall(process._client), seed=0),
+            "in-process": GuardedReward(in_process_reward(task), seed=0),
+            "human": baseline_source("human", measures),
+        }
+        seconds = _take_turns(maker, measures, sources)
+    ratio = seconds["in-process"] / seconds["box"]
+    yield Row("training throughput, box / in-process", ratio, "ratio", ">= 0.90", ratio >= 0.90)
+    ratio = seconds["human"] / seconds["box"]
+    yield Row("training throughput, box / environment's own reward", ratio, "ratio")
+
+
+def _take_turns(maker: EnvMaker, measures: Measures, sources: dict[str, RewardSource]) -> dict[str, float]:
+    """Return the median seconds of one rollout with its update, for each source; they take turns."""
+    config = maker.task.file.training
+    steps = config.n_envs * int(config.hyperparameters["n_steps"])
+    trainings = {
+        name: Training(
+            maker,
+            measures,
+            source,
+            seed=0,
+            judge_seeds=[],
+            total_timesteps=steps * (N_ROUNDS + 1),
+            origin=name,
+        )
+        for name, source in sources.items()
+    }
+    taken: dict[str, list[float]] = {name: [] for name in sources}
+    for turn in range(N_ROUNDS + 1):
+        for name, training in trainings.items():
+            started = time.perf_counter()
+            training.advance(steps * (turn + 1))
+            if turn:
+                taken[name].append(time.perf_counter() - started)
+    for training in trainings.values():
+        training.close()
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def reward_calls() -> Iterator[Row]:
+    """One call of 8 rows, in its box and in-process; starting and ending a reward process."""
+    task = load_task(TASK)
+    rng = np.random.default_rng(0)
+    dim = task.layout.dim
+    batch = Transitions(
+        state=rng.normal(size=(8, dim)),
+        action=rng.normal(size=(8, 4)),
+        next_state=rng.normal(size=(8, dim)),
+        terminated=np.zeros(8, dtype=np.bool_),
+    )
+    spec = RewardSpec(layout=task.layout, action=ActionSpec(dim=4), max_rows=256)
+    with LocalSandbox() as sandbox:
+        with sandbox.open(REWARD, spec, SandboxLimits()) as process:
+            yield Row("reward call of 8 rows, box", _median_us(FollowingCall(process._client), batch), "us")
+        yield Row("reward call of 8 rows, in-process", _median_us(in_process_reward(task), batch), "us")
+        started = time.perf_counter()
+        for _ in range(50):
+            sandbox.open(REWARD, spec, SandboxLimits()).close()
+        yield Row("start and end of a reward process", 1000 * (time.perf_counter() - started) / 50, "ms")
+
+
+def _median_us(call: Callable[[Transitions], RewardAnswer], batch: Transitions) -> float:
+    times = []
+    for _ in range(N_CALLS):
+        started = time.perf_counter()
+        call(batch)
+        times.append(time.perf_counter() - started)
+    return 1e6 * statistics.median(times)
+
+
+def command_start() -> Iterator[Row]:
+    """`rewardsmith --help` beside a bare interpreter."""
+    bare = _median_s([sys.executable, "-c", "pass"])
+    helped = _median_s([sys.executable, "-m", "rewardsmith", "--help"])
+    yield Row("rewardsmith --help", helped, "s")
+    yield Row("rewardsmith --help / python -c pass", helped / bare, "ratio")
+
+
+def _median_s(command: list[str]) -> float:
+    times = []
+    for _ in range(7):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+BENCHMARKS = {
+    "training": training_throughput,
+    "calls": reward_calls,
+    "start": command_start,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks (all by default); return 1 if a bound is broken."""
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        print(f"unknown benchmark {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    for name in names or BENCHMARKS:
+        print(f"running {name} ...", file=sys.stderr)
+        rows += BENCHMARKS[name]()
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    table = Table("what", "figure", "bound", title=f"rewardsmith benchmarks ({machine})")
+    for row in rows:
+        verdict = "" if row.holds is None else f"{row.bound} {'holds' if row.holds else 'BROKEN'}"
+        table.add_row(row.name, f"{row.value:.3g} {row.unit}", verdict)
+    Console().print(table)
+    out = Path("runs") / "bench.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=2))
+    return 1 if any(row.holds is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""A whole run that takes seconds: the pendulum, a dozen proposals, trainings of a few hundred steps."""
+
+from rewardsmith.config import BudgetConfig, RunConfig
+from rewardsmith.loop.reporter import SilentReporter
+from rewardsmith.loop.setup import resolve
+
+SETTINGS = (
+    "store.episodes=6",
+    "propose.candidates=12",
+    "propose.carry=4",
+    "train.keep=3",
+    "train.max_correlation=1.0",
+    "gate.threshold=0.0",
+    "train.checkpoints_per_rung=1",
+    "stop.iterations=2",
+    "stop.at_target=false",
+    "select.finalists=2",
+    "final.seeds=2",
+    "task.training.total_timesteps=512",
+    "task.training.n_envs=2",
+    "task.training.net_arch=[16]",
+    "task.training.hyperparameters.n_steps=32",
+    "task.training.hyperparameters.batch_size=32",
+    "task.training.hyperparameters.n_epochs=1",
+    "task.judge.episodes=2",
+    "task.judge.final_episodes=2",
+    "task.env.max_episode_steps=40",
+)
+
+
+def tiny_config(*settings: str, seed: int = 0, budget: BudgetConfig | None = None) -> RunConfig:
+    """Return the configuration of a tiny run."""
+    return resolve(
+        task="classic/pendulum",
+        method="rewardsmith",
+        settings=[*SETTINGS, *settings],
+        model="builtin",
+        seed=seed,
+        workers=2,
+        sandbox="local",
+        budget=budget or BudgetConfig(),
+    )
+
+
+class ListReporter(SilentReporter):
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
