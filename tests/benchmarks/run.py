@@ -48,7 +48,7 @@ N_CALLS = 2000
 
 @dataclass(frozen=True)
 class Row:
-    """One benchmark: what was measured, the figure, and the bound it must keep (None where it only informs)."""
+    """One benchmark: what was measured, the figure, and the bound it must keep, if there is one."""
 
     name: str
     value: float
@@ -74,7 +74,7 @@ def in_process_reward(task: Task) -> Callable[[Transitions], RewardAnswer]:
 
 
 def training_throughput() -> Iterator[Row]:
-    """PPO on drawer-open at the task's 8 environments: the reward in its box, in-process, and the human one."""
+    """PPO on drawer-open at the task's 8 environments: reward in its box, in-process, and human."""
     task = load_task(TASK)
     maker, measures = EnvMaker(task), Measures(task)
     spec = RewardSpec(layout=task.layout, action=ActionSpec(dim=4), max_rows=256)

@@ -15,7 +15,7 @@ def new_run(root: Path, name: str) -> RunFolder:
     config = resolve(
         task="classic/pendulum",
         method="rewardsmith",
-        settings=["final.seeds=0"],
+        settings=["final.seeds=0", "train.rungs=[0.5, 1.0]"],
         model="builtin",
         seed=3,
         workers=1,
@@ -51,7 +51,8 @@ def searched_run(root: Path, name: str, *, origin: str = "fresh", failure: str |
         _record(journal, "i01/c01/train/r1", _answer(1000, 0.1, failure))
         journal.decide("i01/rung1", {"judged": {}, "kept": ["i01c00"]})
         _record(journal, "i01/c00/train/r2", _answer(2000, 0.7))
-        journal.decide("i01/select", {"best": "i01c00", "step": 2000, "fitness": 0.7, "progress": 0.8})
+        journal.decide("i01/rung2", {"judged": {}, "kept": []})
+        journal.decide("i01/select", {"best": "i01c00", "fitness": 0.7, "progress": 0.8})
     return folder
 
 
@@ -63,14 +64,23 @@ def end_run(folder: RunFolder, winner: str | None) -> dict[str, Any]:
         "method": "rewardsmith",
         "seed": 3,
         "ended": "count: 1 iterations",
-        "winner": winner and {"id": winner, "origin": "fresh", "fitness": 0.7, "progress": 0.8},
+        "winner": winner
+        and {"id": winner, "origin": "fresh", "fitness": 0.7, "progress": 0.8, "confirmed_seeds": 0},
         "final": None,
         "totals": {"proposals": 3, "trainings": 2, "env_steps": 3100, "tokens": 0, "usd": None},
     }
     with folder.writer() as journal:
+        journal.decide("stop", {"reason": result["ended"], "best": winner})
         journal.decide("result", result)
     write_json_atomic(folder.path / "result.json", result)
     return result
+
+
+def confirm(folder: RunFolder, *, fitness: float, failure: str | None = None) -> None:
+    """Train the first candidate once more at full budget."""
+    with folder.writer() as journal:
+        _record(journal, "i01/c00/confirm/s0", _answer(5000, fitness, failure))
+        journal.decide("i01/confirm", {"judged": {} if failure else {"i01c00": {"fitness": fitness}}})
 
 
 def _record(journal: Journal, key: str, answer: dict[str, Any]) -> None:

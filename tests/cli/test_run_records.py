@@ -1,7 +1,7 @@
 import fcntl
 
 import pytest
-from cli_runs import SOURCE, end_run, new_run, searched_run
+from cli_runs import SOURCE, confirm, end_run, new_run, searched_run
 
 from rewardsmith.errors import NoWinnerError, RunFolderError
 from rewardsmith.loop.records import is_locked, read_proposals, read_run, winner_of
@@ -11,7 +11,7 @@ def test_a_run_that_was_cut_off_is_interrupted_and_keeps_its_best(tmp_path):
     record = read_run(searched_run(tmp_path, "a").path)
 
     assert record.status == "interrupted"
-    assert record.best == {"id": "i01c00", "step": 2000, "fitness": 0.7, "progress": 0.8}
+    assert record.best == {"id": "i01c00", "fitness": 0.7, "progress": 0.8}
     assert record.winner_id == "i01c00"
 
 
@@ -56,12 +56,29 @@ def test_the_winner_of_a_result_comes_before_the_best_of_the_search(tmp_path):
     assert winner_of(record)[1].source == SOURCE
 
 
-def test_the_confirmed_winner_comes_before_the_best_of_the_search(tmp_path):
+def test_what_a_budget_left_as_the_best_comes_before_the_last_whole_iteration(tmp_path):
     folder = searched_run(tmp_path, "a")
     with folder.writer() as journal:
-        journal.decide("confirm", {"judged": {}, "winner": "i01c01"})
+        journal.decide("stop", {"reason": "budget", "best": "i01c01"})
 
     assert read_run(folder.path).winner_id == "i01c01"
+
+
+def test_a_confirmation_is_told_and_counts_as_a_training(tmp_path):
+    folder = searched_run(tmp_path, "a")
+    confirm(folder, fitness=0.6)
+    record = read_run(folder.path)
+
+    assert record.trainings == 3
+    assert record.iterations[0].trained[0].confirmed == {"fitness": 0.6}
+    assert record.iterations[0].trained[0].end(2) == "confirmed at full budget"
+
+
+def test_a_failure_in_a_confirmation_is_told(tmp_path):
+    folder = searched_run(tmp_path, "a")
+    confirm(folder, fitness=0.6, failure="it drifts")
+
+    assert read_run(folder.path).iterations[0].trained[0].end(2) == "failed, drift: it drifts"
 
 
 def test_a_run_without_a_training_has_no_winner(tmp_path):

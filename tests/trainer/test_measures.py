@@ -109,9 +109,12 @@ def test_a_fitness_that_is_no_number_is_the_tasks_fault(toy_task, value):
 
 @pytest.mark.parametrize("name", ["success", "progress", "fitness"])
 def test_a_missing_function_is_named_with_its_file(toy_task, name):
-    code = "\n".join(
-        f"def {other}(x):\n    return x.clock == 0" for other in ("success", "progress") if other != name
-    )
-    task = toy_task(MEASURED, {"fitness.py": code})
+    functions = {
+        "success": "def success(state):\n    return state.clock == 0\n",
+        "progress": "def progress(state):\n    return state.clock * 0\n",
+        "fitness": "def fitness(episode):\n    return 0.0\n",
+    }
+    del functions[name]
+    task = toy_task(MEASURED, {"fitness.py": "".join(functions.values())})
     with pytest.raises(TaskError, match=rf"walk/fitness\.py: it defines no function '{name}'"):
         judge(task)

@@ -250,7 +250,9 @@ def test_discrete_actions_are_one_integer(toy_task):
     ],
 )
 def test_other_actions_are_refused(space):
-    with pytest.raises(TaskError, match="toy/walk: actions of .* are not supported; use a flat, bounded Box"):
+    with pytest.raises(
+        TaskError, match=r"toy/walk: actions of .* are not supported; use a flat, bounded Box"
+    ):
         action_spec(space, "toy/walk")
 
 

@@ -8,7 +8,6 @@ from rewardsmith.errors import CandidateError, TaskError
 from rewardsmith.types import RewardAnswer
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, baseline_source
-from rewardsmith.worker.trainer.taskenv import EnvMaker
 from rewardsmith.worker.trainer.training import policy_act
 from trainer.walks import CART_POLE, PENDULUM, box, training
 
@@ -117,7 +116,7 @@ def test_more_judge_seeds_than_environments_are_played_in_turns(toy_task):
 
 
 def test_a_step_that_was_passed_already_is_judged_without_learning(toy_task):
-    parts, [first, second] = trained(toy_task(), 40, 60)
+    _, [first, second] = trained(toy_task(), 40, 60)
     assert (first.step, second.step) == (64, 64), "a rollout is 2 environments of 16 steps"
     np.testing.assert_array_equal(first.trajectories[0].state, second.trajectories[0].state)
 
@@ -185,9 +184,7 @@ def test_an_action_space_that_cannot_be_trained_is_the_tasks_fault(toy_task):
 def test_closing_closes_the_judges_environments_too(toy_task):
     task = toy_task()
     closed = []
-    maker = EnvMaker(task)
     run = training(task, human(task))
-    run._maker = maker
     run.advance(32)
     for env in run._judge_envs:
         env.unwrapped.close = lambda: closed.append(1)

@@ -54,7 +54,9 @@ def _show_winner(winner: Mapping[str, Any] | None) -> None:
         say("No winner: no candidate was trained and judged")
         return
     fitness, progress = number(winner["fitness"]), number(winner["progress"])
-    say(f"Winner: {winner['id']} ({winner['origin']}), in the search fitness {fitness}, progress {progress}")
+    seeds = winner["confirmed_seeds"]
+    how = f"confirmed over {seeds} seeds" if seeds else "from one short training"
+    say(f"Winner: {winner['id']} ({winner['origin']}), fitness {fitness}, progress {progress}, {how}")
 
 
 def _show_totals(totals: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ _TRAINED = (
     Column(title="pref", align="right"),
     Column(title="fitness", align="right"),
     Column(title="fitness by step", fold=True, from_width=72),
+    Column(title="confirmed", align="right"),
     Column(title="end", fold=True),
 )
 
@@ -73,12 +74,6 @@ def show(run: RunArgument, root: RootOption = DEFAULT_ROOT, as_json: JsonOption 
     for iteration in record.iterations:
         say()
         _show_iteration(record, iteration, proposals)
-    if record.confirmed is not None:
-        say()
-        say("The best once more at full budget:")
-        for name, means in record.confirmed["judged"].items():
-            chosen = "  winner" if name == record.confirmed["winner"] else ""
-            say(f"  {name}  fitness {number(means['fitness'])}, progress {number(means['progress'])}{chosen}")
     if record.result is not None:
         from rewardsmith.cli.outcome import show_outcome
 
@@ -143,7 +138,7 @@ def _show_head(record: "RunRecord") -> None:
     if record.best is not None:
         best = record.best
         reached = f"fitness {number(best['fitness'])}, progress {number(best['progress'])}"
-        say(f"  best in the search: {best['id']} at step {best['step']}, {reached}")
+        say(f"  best so far: {best['id']}, {reached}")
 
 
 def _show_iteration(
@@ -179,6 +174,7 @@ def _trained_cells(trained: "TrainedRecord", n_rungs: int, proposal: "Proposal |
         number(trained.preference, 3),
         number(max(fitness, default=None)),
         " ".join(judged) or "-",
+        number(trained.confirmed["fitness"] if trained.confirmed else None),
         trained.end(n_rungs),
     ]
 
@@ -197,7 +193,6 @@ def _document(record: "RunRecord", proposals: Mapping[str, "Proposal"]) -> dict[
     return {
         **_head(record),
         "iterations": iterations,
-        "confirmed": record.confirmed,
         "winner": record.winner_id,
         "result": record.result,
     }

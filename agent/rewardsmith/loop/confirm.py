@@ -1,7 +1,7 @@
-"""Trains challengers of the best candidate again, at full budget and with fresh seeds, before they may replace it.
+"""Trains challengers of the best candidate again, at full budget, before they may replace it.
 
-A search tries many candidates with one short training each, so the best of them is partly lucky: under the same
-reward one seed may solve a task that the next does not.
+A search tries many candidates with one short training each, so the best of them is partly lucky: under one
+and the same reward, one seed may solve a task that the next does not.
 """
 
 from collections.abc import Sequence

@@ -35,6 +35,7 @@ class TrainedRecord:
         checkpoints: one for each judged policy: its `step` and the means of its episodes.
         rungs_done: rungs that it has finished.
         is_stopped: whether it was left behind after the last of them.
+        confirmed: means of its full trainings with fresh seeds, or None where it was not confirmed.
         failure: why it was turned down in training, or None.
     """
 
@@ -43,12 +44,15 @@ class TrainedRecord:
     checkpoints: tuple[Judged, ...] = ()
     rungs_done: int = 0
     is_stopped: bool = False
+    confirmed: Judged | None = None
     failure: str | None = None
 
     def end(self, n_rungs: int) -> str:
         """Return in a few words how far its training got, of `n_rungs` rungs."""
         if self.failure is not None:
             return f"failed, {self.failure}"
+        if self.confirmed is not None:
+            return "confirmed at full budget"
         if self.rungs_done == n_rungs:
             return "trained to the end"
         if self.rungs_done == 0:
@@ -71,7 +75,7 @@ class IterationRecord:
         n_pairs: pairs of them that differ.
         undetermined: whether no pair differed, so that nothing could be ranked.
         trained: the candidates that were chosen, best-ranked first.
-        best: the best of the whole run after this iteration, with `id`, `step` and its means; None before.
+        best: the best of the whole run after this iteration, with `id` and its means; None before.
     """
 
     number: int
@@ -95,10 +99,10 @@ class RunRecord:
         status: whether a process works on it, it is done, or neither.
         started: when its journal was begun, in Unix seconds; None before.
         iterations: those that were begun.
-        best: the best so far, with `id`, `step` and its means, or None.
+        best: the best after the last whole iteration, with `id` and its means, or None.
         env_steps: environment steps of all recorded effects.
         trainings: recorded trainings.
-        confirmed: what the finalists reached at full budget: `judged` by id, and `winner`; None before.
+        winner_id: the winner, of a run that goes on the best so far, or None.
         result: what the run ended with, or None.
     """
 
@@ -110,17 +114,8 @@ class RunRecord:
     best: Mapping[str, Any] | None
     env_steps: int
     trainings: int
-    confirmed: Mapping[str, Any] | None
+    winner_id: str | None
     result: dict[str, Any] | None
-
-    @property
-    def winner_id(self) -> str | None:
-        """Id of the winner, of the best so far where the run goes on, or None."""
-        if self.result is not None:
-            return self.result["winner"] and str(self.result["winner"]["id"])
-        if self.confirmed is not None:
-            return str(self.confirmed["winner"])
-        return None if self.best is None else str(self.best["id"])
 
     @property
     def reward_path(self) -> Path | None:
@@ -146,6 +141,9 @@ def read_run(path: Path) -> RunRecord:
     answers = {event.key: event.data for event in events if event.type == "answer"}
     decisions = {event.key: event.data for event in events if event.type == "decision"}
     iterations = tuple(_iterations(events, answers, decisions))
+    best = next((i.best for i in reversed(iterations) if i.best is not None), None)
+    # A budget may end a search within an iteration: what it took then stands in its last decision.
+    winner_id = decisions["stop"]["best"] if "stop" in decisions else best and best["id"]
     result = decisions.get("result")
     return RunRecord(
         folder=folder,
@@ -153,10 +151,10 @@ def read_run(path: Path) -> RunRecord:
         status=_status(path, result),
         started=events[0].time if events else None,
         iterations=iterations,
-        best=next((i.best for i in reversed(iterations) if i.best is not None), None),
+        best=best,
         env_steps=sum(int(answer.get("env_steps", 0)) for answer in answers.values()),
-        trainings=sum(_begins_training(key) for key in answers),
-        confirmed=decisions.get("confirm"),
+        trainings=sum(_begins_training(key, answer) for key, answer in answers.items()),
+        winner_id=winner_id,
         result=result,
     )
 
@@ -245,11 +243,14 @@ def _trained(
     failure, is_stopped, rung = None, False, 1
     while (answer := answers.get(f"{iteration}/c{index}/train/r{rung}")) is not None:
         checkpoints += [{"step": c["step"], **summary(c)} for c in answer["checkpoints"]]
-        if answer["failure"] is not None:
-            failure = f"{answer['failure']['code']}: {answer['failure']['message']}"
+        failure = failure or _failure(answer)
         cut = decisions.get(f"{iteration}/rung{rung}")
         is_stopped = cut is not None and row["id"] not in cut["kept"]
         rung += 1
+    again = 0
+    while (answer := answers.get(f"{iteration}/c{index}/confirm/s{again}")) is not None:
+        failure = failure or _failure(answer)
+        again += 1
     return TrainedRecord(
         id=row["id"],
         preference=row["preference"],
@@ -257,8 +258,15 @@ def _trained(
         rungs_done=rung - 1,
         is_stopped=is_stopped,
         failure=failure,
+        confirmed=decisions.get(f"{iteration}/confirm", {}).get("judged", {}).get(row["id"]),
     )
 
 
-def _begins_training(key: str) -> bool:
-    return key.endswith(("/train/r1", "/train"))
+def _failure(answer: Mapping[str, Any]) -> str | None:
+    failure = answer["failure"]
+    return None if failure is None else f"{failure['code']}: {failure['message']}"
+
+
+def _begins_training(key: str, answer: Mapping[str, Any]) -> bool:
+    goes_on = "/train/r" in key and not key.endswith("/train/r1")
+    return "checkpoints" in answer and not goes_on
