@@ -246,6 +246,8 @@ class Driver(threading.Thread):
             for fd in fds:
                 os.close(fd)
             self.answers.append(json.loads(self.control.recv(10_000)))
+        # A child of this very process holds a copy of this end, so closing alone would end nothing.
+        self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
 
 

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,8 +105,7 @@ def test_a_checkpoint_tells_of_its_judged_episodes(toy_task, tmp_path):
     assert message["success"] == message["success_last"] == [False, False]
     assert message["progress"] == [pytest.approx(0.2)] * 2
     assert message["return"] is None, "a baseline has no return of its own here"
-    with open(message["trajectories"], "rb") as file:
-        episodes = load_trajectories(file.read())
+    episodes = load_trajectories(Path(message["trajectories"]).read_bytes())
     assert [t.state[0, 0] for t in episodes] == [1, 2]
     assert episodes[0].origin == "i01/c02/32"
 

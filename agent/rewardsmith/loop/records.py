@@ -143,7 +143,7 @@ def read_run(path: Path) -> RunRecord:
     iterations = tuple(_iterations(events, answers, decisions))
     best = next((i.best for i in reversed(iterations) if i.best is not None), None)
     # A budget may end a search within an iteration: what it took then stands in its last decision.
-    winner_id = decisions["stop"]["best"] if "stop" in decisions else best and best["id"]
+    chosen = decisions["stop"]["best"] if "stop" in decisions else (best or {}).get("id")
     result = decisions.get("result")
     return RunRecord(
         folder=folder,
@@ -154,7 +154,7 @@ def read_run(path: Path) -> RunRecord:
         best=best,
         env_steps=sum(int(answer.get("env_steps", 0)) for answer in answers.values()),
         trainings=sum(_begins_training(key, answer) for key, answer in answers.items()),
-        winner_id=winner_id,
+        winner_id=chosen,
         result=result,
     )
 

@@ -1,6 +1,5 @@
 """Trains a policy under a candidate or a baseline, rung by rung."""
 
-import logging
 import shutil
 import threading
 import time
@@ -16,7 +15,7 @@ from rewardsmith.services.journal.objects import ObjectStore
 from rewardsmith.services.sandbox.base import RewardProcess, RewardSpec, Sandbox, SandboxLimits
 from rewardsmith.types import FloatArray, Transitions
 
-logger = logging.getLogger(__name__)
+DEATH_TIMEOUT_S = 2.0
 
 OnCheckpoint = Callable[[str, Message], None]
 
@@ -95,6 +94,7 @@ class TrainingRunner:
     on_checkpoint: OnCheckpoint = lambda key, message: None
     _sessions: dict[str, _Session] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_cancelled: bool = False
 
     def advance(self, plan: TrainingPlan, rung: int) -> dict[str, Any]:
         """Train up to a rung and return its judged checkpoints, ready for the journal.
@@ -149,9 +149,9 @@ class TrainingRunner:
         shutil.rmtree(session.folder, ignore_errors=True)
 
     def cancel(self) -> None:
-        """End every training; threads that wait for one get a TrainerError."""
-        self.host.cancel()
+        """End every training for good; threads that wait for one, or start one, get a TrainerError."""
         with self._lock:
+            self._is_cancelled = True
             keys = list(self._sessions)
         for key in keys:
             self.stop(key)
@@ -163,6 +163,10 @@ class TrainingRunner:
             session = self._start(plan)
             with self._lock:
                 self._sessions[plan.key] = session
+                is_cancelled = self._is_cancelled
+            if is_cancelled:
+                self.stop(plan.key)
+                raise TrainerError("the training was stopped")
         elif goes_on:
             session.job.send({"command": "continue"})
         return session
@@ -222,11 +226,12 @@ class TrainingRunner:
                 FailureCode.TIMEOUT, f"the training took longer than {self.timeout_s:.0f} s"
             ) from None
         if message["event"] == "failed":
-            # The trainer only saw the box fall silent; the sandbox knows why.
-            death = session.box.death() if session.box is not None else None
-            error = death or CandidateError(FailureCode(message["code"]), message["message"])
             session.step = message["step"]
-            raise error
+            code = FailureCode(message["code"])
+            # The trainer only saw the box fall silent; the sandbox knows why, once the process is gone.
+            ended = code == FailureCode.CRASHED and session.box is not None
+            death = session.box.death(DEATH_TIMEOUT_S) if ended and session.box else None
+            raise death or CandidateError(code, message["message"])
         if message["event"] != "checkpoint":
             raise TrainerError(f"the trainer ended early: {message}")
         return message

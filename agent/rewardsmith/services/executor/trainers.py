@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
+_LAST_MOMENT_S = 1.0
 _DISPLAY_VARIABLES = ("MUJOCO_GL", "PYOPENGL_PLATFORM")
 
 
@@ -107,7 +108,8 @@ class TrainerJob:
             return "the trainer was stopped"
         with self._lock:
             self._closed = True
-            status = self._server.kill(self.pid)
+            # Its socket closes a moment before it ends by itself; a kill would hide how.
+            status = self._server.wait(self.pid, _LAST_MOMENT_S) or self._server.kill(self.pid)
         tail = self._server.stderr_tail().splitlines()
         reason = f": {tail[-1]}" if tail else ""
         return f"the trainer ended without a result ({status}){reason}"

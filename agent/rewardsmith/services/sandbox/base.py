@@ -119,8 +119,8 @@ class RewardProcess(Protocol):
         """Return what a trainer needs to call this process itself; this object then only watches it."""
         ...
 
-    def death(self) -> Exception | None:
-        """Return the typed reason why the process has ended, or None while it runs."""
+    def death(self, timeout_s: float = 0.0) -> Exception | None:
+        """Return the typed reason why the process has ended, or None if it still runs after `timeout_s`."""
         ...
 
     def close(self) -> None:

@@ -137,10 +137,10 @@ class LocalProcess:
         self._check_alive()
         return RewardEndpoint(fds=self._client.fds, wire=self._client.wire())
 
-    def death(self) -> Exception | None:
-        """Return the typed reason why the process has ended, or None while it runs."""
+    def death(self, timeout_s: float = 0.0) -> Exception | None:
+        """Return the typed reason why the process has ended; see `RewardProcess.death`."""
         if not self._ended:
-            self._reap(0.0)
+            self._reap(timeout_s)
         return self._death
 
     def kill(self, reason: Exception) -> None:
