@@ -31,7 +31,8 @@ def host():
 def nothing_is_left_behind(host):
     """After each test the warm process has no child."""
     yield
-    host.cancel()
+    for job in list(host._jobs):
+        host.end(job)
     if host._server._process is not None:
         assert psutil.Process(host._server._process.pid).children(recursive=True) == []
 

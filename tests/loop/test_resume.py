@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,13 +100,13 @@ def test_a_second_writer_is_turned_away(finished_run):
         execute(RunFolder.open(path), SilentReporter())
 
 
-def test_another_answer_in_the_journal_is_noticed(finished_run, tmp_path):
+def test_a_run_whose_configuration_was_edited_is_not_gone_on_with(finished_run, tmp_path):
     path, _ = finished_run
     copy = tmp_path / "copy"
-    subprocess.run(["cp", "-r", str(path), str(copy)], check=True)
-    text = (copy / "journal.jsonl").read_text()
-    (copy / "journal.jsonl").write_text(text.replace('"rung":', '"rang":'))
-    with pytest.raises((ReplayMismatchError, RunFolderError)):
+    shutil.copytree(path, copy)
+    text = (copy / "run.yaml").read_text()
+    (copy / "run.yaml").write_text(text.replace("\nseed: 0\n", "\nseed: 1\n"))
+    with pytest.raises(ReplayMismatchError, match="recorded with other values of seeds"):
         execute(RunFolder.open(copy), SilentReporter())
 
 

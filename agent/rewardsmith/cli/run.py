@@ -116,7 +116,6 @@ def run(
     from rewardsmith.config import BudgetConfig
     from rewardsmith.loop.setup import resolve
     from rewardsmith.services.journal.folder import RunFolder
-    from rewardsmith.services.models.factory import open_coder
 
     root, folder_name = _where(out, name)
     short = [("stop.iterations", iterations), ("propose.candidates", candidates)]
@@ -136,8 +135,7 @@ def run(
             max_wall_s=max_wall_s,
         ),
     )
-    # An unknown model must not leave an empty run behind.
-    open_coder(model)
+
     _execute(RunFolder.create(root, folder_name, config.model_dump(mode="json")), as_json)
 
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from rewardsmith import __version__
 from rewardsmith.config import METHODS_DIR, BudgetConfig, MethodConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
+from rewardsmith.services.models.factory import open_coder
+from rewardsmith.services.sandbox.factory import check_sandbox_name
 from rewardsmith.services.tasks.catalog import load_task, require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.services.yaml_file import describe_fault, load_yaml_model
@@ -68,6 +70,8 @@ def resolve(
         ConfigError: a name, key or value is wrong.
         TaskError: the task is, or an extra that it needs is missing.
     """
+    check_sandbox_name(sandbox)
+    open_coder(model)
     found = load_task(task)
     chosen = load_method(method)
     of_task = [text.removeprefix(TASK_PREFIX) for text in settings if text.startswith(TASK_PREFIX)]

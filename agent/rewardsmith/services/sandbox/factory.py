@@ -22,6 +22,14 @@ BACKENDS: dict[str, Callable[[], Sandbox]] = {"local": _open_local}
 """By name, the strongest first: the order in which `auto` tries them."""
 
 
+def check_sandbox_name(name: str) -> None:
+    """Raise ConfigError unless `name` is a backend of this version, or `auto`."""
+    if name in PLANNED and name not in BACKENDS:
+        raise ConfigError(f"sandbox {name!r} is not part of this version; use one of {_choices()}")
+    if name != AUTO and name not in BACKENDS:
+        raise ConfigError(f"unknown sandbox {name!r}; use one of {_choices()}")
+
+
 def open_sandbox(name: str = AUTO) -> Sandbox:
     """Return a backend that has passed its self-test.
 
@@ -32,13 +40,8 @@ def open_sandbox(name: str = AUTO) -> Sandbox:
         ConfigError: there is no such backend.
         SandboxUnavailableError: it does not work here; the message says why.
     """
-    if name == AUTO:
-        return _open_strongest()
-    if name in PLANNED and name not in BACKENDS:
-        raise ConfigError(f"sandbox {name!r} is not part of this version; use one of {_choices()}")
-    if name not in BACKENDS:
-        raise ConfigError(f"unknown sandbox {name!r}; use one of {_choices()}")
-    return _open_proven(name)
+    check_sandbox_name(name)
+    return _open_strongest() if name == AUTO else _open_proven(name)
 
 
 def _open_strongest() -> Sandbox:
