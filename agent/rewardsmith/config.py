@@ -74,7 +74,7 @@ class SelectConfig(_Part):
 
     checkpoint: Literal["best", "last", "own_return"] = "best"
     """Which judged policy stands for a training: the fittest, the last, or that of the highest own return."""
-    finalists: int = Field(default=2, ge=0)
+    finalists: int = Field(default=1, ge=0)
     """Candidates an iteration that are trained again, at full budget, if they beat the best; 0 for none."""
     confirm_seeds: int = Field(default=2, gt=0)
     """Fresh seeds with which a finalist is trained; its mean over them is its score from then on."""

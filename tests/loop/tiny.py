@@ -18,6 +18,7 @@ SETTINGS = (
     "select.finalists=2",
     "select.confirm_seeds=1",
     "final.seeds=2",
+    "task.fitness=return",
     "task.training.total_timesteps=512",
     "task.training.n_envs=2",
     "task.training.net_arch=[16]",

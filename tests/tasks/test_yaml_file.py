@@ -25,6 +25,7 @@ class Whole(BaseModel):
     maybe: Part | None = None
     parts: tuple[Part, ...] = ()
     free: dict[str, int] = {}
+    table: dict[str, Part] = {}
 
 
 @pytest.fixture
@@ -52,10 +53,11 @@ def test_a_right_file_becomes_a_model(tmp_path):
     ("text", "expected"),
     [
         ("title: x\ntitel: y\n", ":2: titel: unknown key; did you mean title?"),
-        ("title: x\nqqq: y\n", ":2: qqq: unknown key; known keys: title, part, maybe, parts, free"),
+        ("title: x\nqqq: y\n", ":2: qqq: unknown key; known keys: title, part, maybe, parts, free, table"),
         ("title: x\npart:\n  size: 1\n  colur: red\n", ":4: part.colur: unknown key; did you mean colour?"),
         ("title: x\nmaybe:\n  sise: 1\n", ":3: maybe.sise: unknown key; did you mean size?"),
         ("title: x\nparts:\n- {}\n- sizes: 1\n", ":4: parts.1.sizes: unknown key; did you mean size?"),
+        ("title: x\ntable:\n  a: {sise: 1}\n", ":3: table.a.sise: unknown key; did you mean size?"),
         ("part: {size: 2}\n", ":1: title: this key is required"),
         ("title: x\npart:\n  size: big\n", ":3: part.size: input should be a valid integer"),
         ("title: x\npart:\n  size: 0\n", ":3: part.size: input should be greater than 0 (got 0)"),

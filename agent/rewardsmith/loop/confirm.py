@@ -56,9 +56,10 @@ def confirm(session: Session, state: SearchState, judged: Sequence[Candidate]) -
 
 
 def _challengers(session: Session, state: SearchState, judged: Sequence[Candidate]) -> list[Candidate]:
-    """Return the best of the just judged candidates, as far as they beat the best so far."""
+    """Return the best of the just judged candidates that beat the best so far, and a random policy."""
     select = session.config.method.select
-    able = [c for c in judged if c.is_trained and c.failure is None]
+    by_chance = state.random_fitness
+    able = [c for c in judged if c.is_trained and c.failure is None and c.score(select)[0] > by_chance]
     if state.best is not None:
         incumbent = state.candidates[state.best].score(select)
         able = [c for c in able if c.score(select) > incumbent]

@@ -31,6 +31,7 @@ class SearchState:
         action: the task's action.
         store: judged trajectories.
         horizon: policy steps of the longest episode seen, for budget estimates.
+        random_fitness: mean fitness of the random episodes that the store started with.
         candidates: by id, in order of proposal.
         best: id of the best candidate so far, or None.
         stale_iterations: iterations since the best was last beaten.
@@ -40,6 +41,7 @@ class SearchState:
     action: ActionSpec
     store: TrajectoryStore
     horizon: int
+    random_fitness: float
     candidates: dict[str, Candidate] = field(default_factory=dict)
     best: str | None = None
     stale_iterations: int = 0
@@ -108,6 +110,7 @@ def start_state(session: Session) -> SearchState:
         ),
         store=TrajectoryStore().grown(trajectories, answer["trajectories"]),
         horizon=max(len(t) for t in trajectories),
+        random_fitness=sum(t.fitness for t in trajectories) / len(trajectories),
     )
 
 
