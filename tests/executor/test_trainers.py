@@ -1,13 +1,17 @@
 """Real trainer processes on the pendulum, all from one warm process."""
 
+import socket
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
+from processes import is_gone
 from rewardsmith.errors import TaskError, TrainerError
-from rewardsmith.services.executor.trainers import TrainerHost, TrainerTimeoutError
+from rewardsmith.services.executor.trainers import TrainerHost, TrainerJob, TrainerTimeoutError
+from rewardsmith.services.forkserver import ForkServer, scrubbed_environment
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
 from rewardsmith.services.sandbox.local import LocalSandbox
 from rewardsmith.services.tasks.catalog import load_task
@@ -148,6 +152,33 @@ def test_sending_to_a_trainer_that_is_gone_says_how_it_ended(host, tmp_path):
         job.send({"command": "continue"})
 
 
+def test_a_trainer_that_dies_with_a_command_unread_says_how_it_ended(host, tmp_path):
+    job = host.start(endless(tmp_path))
+    job.send({"command": "continue"})
+    psutil.Process(job.pid).kill()
+    with pytest.raises(TrainerError, match="signal SIGKILL"):
+        job.receive(within(30))
+
+
+def test_a_trainer_that_hangs_up_before_it_ends_is_given_a_moment():
+    env = scrubbed_environment() | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    server = ForkServer("trainer.sleepy_jobs", args=["serves"], env=env, error=TrainerError)
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            pid = server.spawn({"do": "hang up", "code": 3}, [theirs.fileno()])
+        with pytest.raises(TrainerError, match=r"ended without a result \(exit code 3\)"):
+            TrainerJob(server, pid, ours).receive(within(30))
+    server.close()
+
+
+def test_a_connection_that_was_closed_is_no_wait(host, tmp_path):
+    job = host.start(endless(tmp_path))
+    job._connection.close()
+    with pytest.raises(TrainerError, match="the trainer was stopped"):
+        job.receive(within(30))
+
+
 def test_a_fault_that_is_not_the_candidates_is_told_in_its_own_words(host, tmp_path):
     job = train_job(tmp_path / "absent", 1024)
     with pytest.raises(TrainerError, match=r"FileNotFoundError: .*absent/1024"):
@@ -208,11 +239,12 @@ def test_a_host_that_is_closed_leaves_no_process(tmp_path):
 
 def test_a_warm_process_that_was_killed_is_reported(tmp_path):
     host = TrainerHost(TASK)
-    job = host.start(endless(tmp_path))
+    jobs = [host.start(endless(tmp_path)) for _ in range(2)]
     psutil.Process(host._server._process.pid).kill()
     with pytest.raises(TrainerError, match="zygote does not answer"):
-        job.receive(within(30))
+        jobs[0].receive(within(30))
     host.close()
+    assert all(is_gone(job.pid) for job in jobs)
 
 
 def test_a_task_whose_environment_cannot_be_made_is_told_at_the_start(toy_task, tmp_path):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rewardsmith.config import GateConfig, SelectConfig, TrainConfig
@@ -114,6 +114,7 @@ def test_of_equals_the_earlier_goes_on():
 
 
 @given(st.integers(1, 60), st.integers(1, 100))
+@example(25, 28).via("0.28 * 25 is a little more than 7")
 def test_at_least_one_goes_on_and_never_more_than_the_share(n, percent):
     kept = survivors({str(i): (float(i), 0.0) for i in range(n)}, percent / 100)
     assert len(kept) == max(1, math.ceil(Fraction(percent, 100) * n))

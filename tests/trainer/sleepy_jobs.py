@@ -18,6 +18,10 @@ def run(job, fds):
         os.write(fds[0], text.encode())
     elif what == "exit":
         os._exit(job["code"])
+    elif what == "hang up":
+        os.close(fds[0])
+        time.sleep(0.2)
+        os._exit(job["code"])
     elif what == "raise":
         raise RuntimeError("the job is broken")
     elif what == "die":

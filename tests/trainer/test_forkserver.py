@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from processes import is_gone
 from rewardsmith.errors import SandboxUnavailableError, TrainerError
 from rewardsmith.services.forkserver import ExitStatus, ForkServer, scrubbed_environment
 from rewardsmith.worker import forkserver as warm
@@ -34,15 +35,6 @@ def finished(server, pid):
     status = server.wait(pid, 5.0)
     assert status is not None
     return status
-
-
-def is_gone(pid):
-    """Whether a process has ended or does so within a moment."""
-    for _ in range(200):
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def sleeping_job(server):

@@ -106,6 +106,15 @@ def test_a_reward_that_differs_from_validation_is_found_before_anything_is_kept(
     guarded = GuardedReward(box, seed=0, reference=reference)
     with pytest.raises(CandidateError, match=r"after 0 calls \(by 1\)"):
         guarded.recheck(0)
+
+
+def test_a_reference_is_asked_again_beside_what_is_kept():
+    reference = [(rows(3), box(rows(3)).reward)]
+    guarded = GuardedReward(bomb := Bomb(after=10**9), seed=0, reference=reference)
+    ask(guarded, 400)
+    before = bomb.n_calls
+    guarded.recheck_all()
+    assert bomb.n_calls - before == 1 + GuardedReward.N_KEPT
     assert len(reference) == 1, "the caller's list is left alone"
 
 

@@ -65,6 +65,8 @@ class TrainerJob:
                 self.close()
                 raise TrainerTimeoutError("the training did not finish within its wall-clock limit")
             data = self._connection.recv(1 << 20)
+        except ConnectionResetError:
+            data = b""  # it died with a command unread
         except (OSError, ValueError) as error:
             raise TrainerError(f"the trainer was stopped ({error})") from error
         if not data:
