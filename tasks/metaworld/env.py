@@ -5,21 +5,35 @@ Meta-World 3 ignores `reset(seed=...)` and draws a goal from 50 tasks that were 
 
 import gymnasium as gym
 import mujoco
+from gymnasium.envs.mujoco import MujocoEnv
 
 
-class SeededReset(gym.Wrapper):
-    """Makes `reset` obey its seed, and observe the new episode rather than remains of the last one."""
+class MetaWorld(gym.Wrapper):
+    """Makes `reset` obey its seed and observe the new episode, and repeats actions at little cost."""
 
     def reset(self, *, seed=None, options=None):
         """Draw a new goal and start an episode."""
         env = self.unwrapped
         if seed is not None:
             env.seed(seed)
-        _, info = self.env.reset(options=options)
+        env.curr_path_length = 0
+        # Meta-World's own reset plays the hand's way to its start twice, and draws the goal twice.
+        _, info = MujocoEnv.reset(env, options=options)
         # Meta-World moves the object after its last forward pass, and observes it where it was before.
         mujoco.mj_forward(env.model, env.data)
+        # An observation holds the last one too, which is not to be one of another episode.
         env._get_obs()
         return env._get_obs(), info
+
+    def step_repeated(self, action, n_steps):
+        """Keep an action for `n_steps` simulation steps; only the last one is observed and rewarded."""
+        env = self.unwrapped
+        for _ in range(n_steps - 1):
+            env.set_xyz_action(action[:3])
+            env.do_simulation([action[-1], -action[-1]], n_frames=env.frame_skip)
+            env.curr_path_length += 1
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, n_steps * reward, terminated, truncated, info
 
 
 def make(env_name, render_mode=None):
@@ -34,4 +48,4 @@ def make(env_name, render_mode=None):
     env._freeze_rand_vec = False
     env.seeded_rand_vec = True
     env._set_task_called = True
-    return SeededReset(env)
+    return MetaWorld(env)

@@ -72,14 +72,21 @@ def _import_module(name: str, task: Task) -> ModuleType:
 
 
 class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps each action for several simulation steps and adds up their rewards."""
+    """Keeps each action for several simulation steps and adds up their rewards.
+
+    An environment may offer `step_repeated(action, n_steps)`, with the answer of `step`, to do it faster.
+    """
 
     def __init__(self, env: gym.Env[Any, Any], n_steps: int) -> None:
         super().__init__(env)
         self._n_steps = n_steps
+        self._repeated = getattr(env, "step_repeated", None)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step until the action has been applied `n_steps` times or the episode has ended."""
+        if self._repeated is not None:
+            answer: tuple[Any, float, bool, bool, dict[str, Any]] = self._repeated(action, self._n_steps)
+            return answer
         total = 0.0
         for _ in range(self._n_steps):
             obs, reward, terminated, truncated, info = self.env.step(action)
@@ -90,7 +97,11 @@ class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class StateRecorder(gym.Wrapper[Any, Any, Any, Any]):
-    """Puts the state vector, and the success that the environment tells, into every `info`."""
+    """Answers an `info` that holds the state vector, and the success that the environment tells.
+
+    The environment's own entries are read here and dropped: Stable-Baselines3 copies every `info` in depth at
+    every step, which costs more than all else that is done around a fast environment.
+    """
 
     def __init__(
         self, env: gym.Env[Any, Any], task: Task, extract: Extract, success_info: str | None
@@ -110,18 +121,17 @@ class StateRecorder(gym.Wrapper[Any, Any, Any, Any]):
                 f"{self._task.name}: the sources answer {len(state)} values, the fields declare {self._dim}; "
                 "compare each field's shape with its source"
             )
-        return obs, {**info, STATE_KEY: state}
+        return obs, {STATE_KEY: state}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step and record the next state."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        # A new dict: an environment may answer the same one again and again.
-        info = {**info, STATE_KEY: self._state(obs, info)}
+        kept: dict[str, Any] = {STATE_KEY: self._state(obs, info)}
         if self._success_info is not None:
             if self._success_info not in info:
                 raise TaskError(f"{self._task.name}: success: a step's info has no {self._success_info!r}")
-            info[SUCCESS_KEY] = bool(info[self._success_info] > 0.5)
-        return obs, reward, terminated, truncated, info
+            kept[SUCCESS_KEY] = bool(info[self._success_info] > 0.5)
+        return obs, reward, terminated, truncated, kept
 
     def _state(self, obs: Any, info: dict[str, Any]) -> FloatArray:
         try:
@@ -161,20 +171,21 @@ class EnvMaker:
         kwargs = dict(config.kwargs) | ({"render_mode": render_mode} if render_mode else {})
         try:
             env = self._make_base(kwargs)
+            if config.action_repeat > 1:
+                env = ActionRepeat(env, config.action_repeat)
+            if self._factory is not None and config.max_episode_steps is not None:
+                # Counted in policy steps; `gymnasium.make` has set its own limit in simulation steps.
+                env = gym.wrappers.TimeLimit(env, -(-config.max_episode_steps // config.action_repeat))
         except Exception as error:
             what = config.id or config.factory
             reason = f"{type(error).__name__}: {error}"
             raise TaskError(f"{self.task.name}: cannot make {what} ({reason})") from error
-        if config.action_repeat > 1:
-            env = ActionRepeat(env, config.action_repeat)
         return StateRecorder(env, self.task, self._extract, self._success_info)
 
     def _make_base(self, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
         config = self.task.file.env
         if self._factory is not None:
-            env: gym.Env[Any, Any] = self._factory(**kwargs)
-            steps = config.max_episode_steps
-            return gym.wrappers.TimeLimit(env, steps) if steps is not None else env
+            return self._factory(**kwargs)
         assert config.id is not None
         limit = {} if config.max_episode_steps is None else {"max_episode_steps": config.max_episode_steps}
         return gym.make(config.id, disable_env_checker=True, **limit, **kwargs)

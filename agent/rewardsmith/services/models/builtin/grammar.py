@@ -24,8 +24,8 @@ _SHARPNESS: dict[Shape, tuple[float, float]] = {
     "tanh": (1.0, 30.0),
     "tail": (1.0, 40.0),
     "within": (5.0, 60.0),
-    "progress": (5.0, 100.0),
-    "rise": (5.0, 100.0),
+    "progress": (5.0, 50.0),
+    "rise": (5.0, 50.0),
 }
 _WEIGHT: dict[Shape, tuple[float, float]] = {
     "effort": (0.001, 0.3),
@@ -41,13 +41,15 @@ _SHAPE_WEIGHTS: dict[Shape, float] = {
     "tanh": 3.0,
     "tail": 2.0,
     "linear": 2.0,
-    "progress": 1.5,
+    "progress": 3.0,
     "within": 0.5,
 }
-"""How often a gap gets each shape.
+"""How often a gap gets each shape."""
+_STEPWISE_SHARE = 0.6
+"""Share of staged genomes that pay for increments at every stage.
 
-Increments of a distance sum up to just what a graded progress measures, so a ranking by preference
-favours them beyond their use in training; the grammar leans the other way.
+A level pays for staying where it is, so a policy that has reached the first stage has something to lose by
+going on; increments pay only for getting further, as potential-based shaping does (Ng et al., 1999).
 """
 
 Recipe = Callable[[random.Random], list[Term]]
@@ -150,8 +152,9 @@ class Grammar:
             return self._reach(rng)
         hand, thing, goal = chain
         reach = self.quantities.distance(rng, hand, thing)
-        # Increments of nearness do not pay for standing still, so they leave the policy free to go on.
-        near = self.shaped(rng, rng.choice((*_NEAR, "linear", "progress", "progress", "progress")), reach)
+        if rng.random() < _STEPWISE_SHARE:
+            return self._stepwise(rng, reach, self.quantities.distance(rng, thing, goal))
+        near = self.shaped(rng, rng.choice((*_NEAR, *_NEAR, "linear")), reach)
         later = self._going(rng, self.quantities.distance(rng, thing, goal))
         # A second stage that is worth less than the first leaves a policy content with touching.
         later = [replace(term, weight=_bounded(term.weight * rng.choice((1.0, 2.0, 4.0)))) for term in later]
@@ -159,6 +162,17 @@ class Grammar:
             gate = self.gate(rng, reach)
             later = [term.gated(gate) for term in later]
         return [near, *later]
+
+    def _stepwise(self, rng: random.Random, first: Quantity, second: Quantity) -> list[Term]:
+        """Pay for every bit of the first way and more for every bit of the second."""
+        near = self.shaped(rng, "progress", first)
+        worth = _bounded(near.weight * rng.choice((1.0, 2.0, 4.0, 8.0)))
+        terms = [near, replace(near, quantity=second, weight=worth)]
+        if rng.random() < 0.25:
+            terms[1] = terms[1].gated(self.gate(rng, first))
+        if rng.random() < 0.3:
+            terms.append(self.shaped(rng, "within", second))
+        return terms
 
     def _going(self, rng: random.Random, quantity: Quantity) -> list[Term]:
         shapes = [*_SHAPE_WEIGHTS]

@@ -138,8 +138,9 @@ class _Renderer:
         else:
             before = self._quantity(term.quantity, said, "state")
             change = f"{before} - {after}" if term.shape == "progress" else f"{after} - {before}"
-            # A jump between two states, as in a reset inside the simulator, must not outweigh an episode.
-            expression = f"np.clip({k} * ({change}), -3.0, 3.0)"
+            # Bounded for a jump inside the simulator; never in ordinary motion, since increments must cancel
+            # out on the way back, or going to and fro would pay.
+            expression = f"np.clip({k} * ({change}), -100.0, 100.0)"
         return self._assign(key, said.factor, expression)
 
     def _plain(self, term: Term) -> str:
