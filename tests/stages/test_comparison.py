@@ -49,8 +49,8 @@ def test_sparse_is_zero_and_human_is_one():
     assert human_normalised([19.0], human, sparse) == pytest.approx(2.0)
 
 
-def test_where_the_human_reward_is_the_worse_a_method_above_sparse_is_still_positive():
-    assert human_normalised([2.0], human=[0.0, 0.1], sparse=[1.0, 1.1]) > 0
+def test_there_is_no_score_where_the_human_reward_is_the_worse():
+    assert human_normalised([2.0], human=[0.0, 0.1], sparse=[1.0, 1.1]) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,8 @@ def test_where_the_human_reward_is_the_worse_a_method_above_sparse_is_still_posi
     [
         ([1.0, 1.0], [1.0, 1.0]),
         ([0.0, 2.0], [0.0, 1.0]),
-        ([1.0], [1.0]),
+        ([1.0], [0.0]),
+        ([1.0, 1.0], [0.0]),
     ],
 )
 def test_there_is_no_score_where_human_and_sparse_cannot_be_told_apart(human, sparse):

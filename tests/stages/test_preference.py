@@ -15,7 +15,8 @@ def accuracy_by_hand(returns, fitness, progress, min_gap):
         for j in range(len(returns)):
             better = fitness[i] > fitness[j]
             if fitness[i] == fitness[j] and progress is not None:
-                better = progress[i] - progress[j] > min_gap
+                gap = progress[i] - progress[j]
+                better = gap > 0 and gap >= min_gap
             if better:
                 n_pairs += 1
                 points += 1.0 if returns[i] > returns[j] else 0.5 if returns[i] == returns[j] else 0.0

@@ -45,7 +45,7 @@ def why_not_normalised(arms: Mapping[str, Mapping[str, Any]]) -> str:
     for name in (WINNER, "human", "sparse"):
         if name not in arms or not arms[name]["fitness"]:
             return f"none, since there is no fitness of {name}"
-    return "none, since human and sparse differ by no more than two standard errors"
+    return "none, since human does not exceed sparse by more than two standard errors"
 
 
 def interval(measure: Mapping[str, Any] | None) -> str:

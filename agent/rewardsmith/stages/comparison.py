@@ -52,14 +52,17 @@ def human_normalised(
     """Return (method - sparse) / |human - sparse| of the means, as Eureka (Ma et al., 2023) defines it.
 
     Returns:
-        None unless the human reward differs from the sparse one by more than two standard errors.
+        None unless the human reward exceeds the sparse one by more than two standard errors; telling that
+        takes at least two seeds of each.
     """
+    if min(len(human), len(sparse)) < 2:
+        return None
     gap = float(np.mean(human) - np.mean(sparse))
     error = math.sqrt(_squared_error(human) + _squared_error(sparse))
-    if abs(gap) <= 2.0 * error or gap == 0.0:
+    if gap <= 2.0 * error or gap == 0.0:
         return None
-    return float((np.mean(method) - np.mean(sparse)) / abs(gap))
+    return float((np.mean(method) - np.mean(sparse)) / gap)
 
 
 def _squared_error(values: Sequence[float]) -> float:
-    return float(np.var(values, ddof=1) / len(values)) if len(values) > 1 else 0.0
+    return float(np.var(values, ddof=1) / len(values))

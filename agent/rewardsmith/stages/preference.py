@@ -43,7 +43,8 @@ def preference_pairs(fitness: FloatArray, progress: FloatArray | None, min_gap: 
     higher = fitness[:, None] > fitness[None, :]
     if progress is not None:
         equal = fitness[:, None] == fitness[None, :]
-        higher |= equal & (progress[:, None] - progress[None, :] > max(min_gap, 0.0))
+        gap = progress[:, None] - progress[None, :]
+        higher |= equal & (gap > 0.0) & (gap >= min_gap)
     better, worse = np.nonzero(higher)
     if len(better) > MAX_PAIRS:
         kept = np.linspace(0, len(better) - 1, MAX_PAIRS).astype(np.intp)
