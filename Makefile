@@ -49,9 +49,9 @@ endif
 	@$(PIP) -e '.[dev,metaworld]'
 	@echo "$(CURDIR)" > $@
 
-demo: $(STAMP)  ## search a reward for a robot task and compare it with every baseline: about five minutes
+demo: $(STAMP)  ## search a reward for a robot task and compare it with every baseline: about six minutes
 	@echo "The demo searches a reward for $(DEMO_TASK), with no key and no network, then trains the winner"
-	@echo "and every baseline with fresh seeds and compares them. On two cores this takes about five minutes."
+	@echo "and every baseline with fresh seeds and compares them. On two cores this takes about six minutes."
 	@echo "+ rewardsmith run $(DEMO_TASK) $(DEMO_ARGS)"
 	@$(PY) -m rewardsmith run $(DEMO_TASK) $(DEMO_ARGS)
 
