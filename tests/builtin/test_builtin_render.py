@@ -137,7 +137,7 @@ def test_a_staged_reward_reads_like_prose():
     hand_near_drawer = np.exp(-5.0 * hand_to_drawer)
     drawer_xy_to_goal = distance(next_state.drawer_pos[:, :2], next_state.goal_pos[:, :2])
     drawer_xy_to_goal_before = distance(state.drawer_pos[:, :2], state.goal_pos[:, :2])
-    drawer_xy_toward_goal = np.clip(20.0 * (drawer_xy_to_goal_before - drawer_xy_to_goal), -3.0, 3.0)
+    drawer_xy_toward_goal = np.clip(20.0 * (drawer_xy_to_goal_before - drawer_xy_to_goal), -100.0, 100.0)
     components = {
         "hand near drawer": 1.0 * hand_near_drawer,
         "gated drawer_xy toward goal": 2.0 * hand_near_drawer * drawer_xy_toward_goal,

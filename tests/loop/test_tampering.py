@@ -1,6 +1,7 @@
 """A reward that tampers changes nothing but the numbers it answers, and those are watched."""
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,3 +188,26 @@ def test_a_sibling_that_misbehaves_does_no_harm(train):
     assert outcome(answers["honest"]) == alone
     assert answers["fork"]["failure"]["code"] in ("timeout", "cpu_limit")
     assert answers["memory"]["failure"]["code"] == "memory"
+
+
+def test_time_that_a_training_waits_at_a_rung_is_not_held_against_it(services, tmp_path):
+    host, sandbox = services
+    task = task_of(tiny_config())
+    runner = TrainingRunner(
+        host=host,
+        sandbox=sandbox,
+        objects=ObjectStore(tmp_path / "objects"),
+        spec=RewardSpec(layout=task.layout, action=ActionSpec(dim=1), max_rows=256),
+        scratch=tmp_path / "scratch",
+        timeout_s=8.0,
+    )
+    plan = TrainingPlan(
+        key="i01/c00", source=HONEST, seed=7, judge_seeds=(1,), checkpoints=(64, 128), rungs=(64, 128)
+    )
+    try:
+        assert runner.advance(plan, 0)["failure"] is None
+        time.sleep(plan_wait_s := 8.5)
+        assert plan_wait_s > runner.timeout_s
+        assert runner.advance(plan, 1)["failure"] is None
+    finally:
+        runner.cancel()

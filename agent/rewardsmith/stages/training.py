@@ -66,7 +66,7 @@ class _Session:
     job: TrainerJob
     box: RewardProcess | None
     folder: Path
-    deadline: float
+    left_s: float
     next_checkpoint: int = 0
     step: int = 0
 
@@ -81,7 +81,7 @@ class TrainingRunner:
         objects: where judged trajectories go.
         spec: the shape of reward calls.
         scratch: a folder for files on their way.
-        timeout_s: wall-clock limit of one training, over all its rungs.
+        timeout_s: wall-clock limit of one training, over all its rungs but without the waiting between them.
         on_checkpoint: told of every judged policy.
     """
 
@@ -187,7 +187,7 @@ class TrainingRunner:
             "out_dir": str(folder),
         }
         if plan.source is None:
-            return _Session(self.host.start(job), None, folder, time.monotonic() + self.timeout_s)
+            return _Session(self.host.start(job), None, folder, self.timeout_s)
         if plan.reference is not None:
             batch, reward = plan.reference
             file = folder / "reference.npz"
@@ -201,7 +201,7 @@ class TrainingRunner:
         except BaseException:
             box.close()
             raise
-        return _Session(running, box, folder, time.monotonic() + self.timeout_s)
+        return _Session(running, box, folder, self.timeout_s)
 
     def _until(self, session: _Session, plan: TrainingPlan, step: int) -> Iterator[Message]:
         """Yield the judged checkpoints up to and including the one planned at `step`."""
@@ -219,12 +219,14 @@ class TrainingRunner:
             yield {**message, "trajectories": ref, "planned_step": planned}
 
     def _receive(self, session: _Session) -> Message:
+        asked = time.monotonic()
         try:
-            message = session.job.receive(session.deadline)
+            message = session.job.receive(asked + session.left_s)
         except TrainerTimeoutError:
             raise CandidateError(
                 FailureCode.TIMEOUT, f"the training took longer than {self.timeout_s:.0f} s"
             ) from None
+        session.left_s -= time.monotonic() - asked
         if message["event"] == "failed":
             session.step = message["step"]
             code = FailureCode(message["code"])
