@@ -6,8 +6,9 @@ from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
 from rewardsmith.contract.static_checks import prepare_source
 from rewardsmith.services.tasks.schema import Task
 
-_HEADER = '''"""Reward for the task {task}: {goal}
+_HEADER = '''"""Reward for the task {task}.
 
+Goal: {goal}
 {origin}.
 
 Needs NumPy; Gymnasium only for `RewardWrapper`:
@@ -76,6 +77,8 @@ if gymnasium is not None:
             """Step and answer with this reward."""
             obs, original, terminated, truncated, info = self.env.step(action)
             next_state = extract_state(obs, info, self.env)
+            if isinstance(self.action_space, gymnasium.spaces.Box):
+                action = np.clip(action, self.action_space.low, self.action_space.high)
             reward, components = reward_of_step(self._state, action, next_state, terminated)
             self._state = next_state
             info["original_reward"] = original
@@ -94,7 +97,8 @@ def render_reward_file(task: Task, source: str, origin: str) -> str:
     """
     header = _HEADER.format(
         task=task.name,
-        goal=textwrap.shorten(task.file.goal, 80, placeholder=" ..."),
+        # It stands in a docstring, which it must not end.
+        goal=textwrap.shorten(task.file.goal, 100, placeholder=" ...").translate({34: "'", 92: "/"}),
         origin=origin[:1].upper() + origin[1:],
         action_repeat=task.file.env.action_repeat,
         fields=_fields(task),
@@ -103,10 +107,16 @@ def render_reward_file(task: Task, source: str, origin: str) -> str:
     if task.uses_state_file:
         parts.append((task.folder / STATE_FILE_SOURCE).read_text(encoding="utf-8").strip() + "\n")
     parts.append(extraction_code([(f.name, f.source) for f in task.file.state]))
-    parts.append(prepare_source(source).strip() + "\n")
-    return "\n\n".join(part.strip("\n") for part in (*parts, _HELPERS)) + "\n"
+    parts.append(_without_imports(source))
+    return "\n\n\n".join(part.strip("\n") for part in (*parts, _HELPERS)) + "\n"
+
+
+def _without_imports(source: str) -> str:
+    """Return the reward's code; the file has made its imports already."""
+    lines = prepare_source(source).strip().splitlines()
+    return "\n".join(line for line in lines if line != "pass")
 
 
 def _fields(task: Task) -> str:
-    rows = [f"    ({field.name!r}, {field.shape!r}),\n" for field in task.file.state]
+    rows = [f'    ("{field.name}", {field.shape!r}),\n' for field in task.file.state]
     return "(\n" + "".join(rows) + ")"
