@@ -64,3 +64,38 @@ def test_a_goal_cannot_end_the_docstring_that_it_stands_in():
     text, reward = exported(task)
     assert "C:/new" in reward.__doc__
     assert text.count('"""') % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "helper",
+    ["NamedState", "extract_state", "STATE_FIELDS", "RewardWrapper", "reward_of_step"],
+)
+def test_names_of_the_reward_and_of_the_file_do_not_meet(helper):
+    source = f"""
+def {helper}(x):
+    return 2.0 * x
+
+
+def compute_reward(state, action, next_state):
+    twice = {helper}(next_state.heading[:, 0])
+    return twice, {{"twice": twice}}
+"""
+    _, reward = exported(load_task("classic/pendulum"), source)
+    env = reward.RewardWrapper(gymnasium.make("Pendulum-v1"))
+    env.reset(seed=3)
+    obs, total, *_ = env.step(np.array([0.5], dtype=np.float32))
+    assert total == pytest.approx(2.0 * obs[0])
+
+
+def test_annotations_and_the_long_name_of_numpy_work_as_in_the_box():
+    source = """
+import numpy
+
+
+def compute_reward(state, action: NDArray, next_state: State) -> Tuple[NDArray, Dict]:
+    cost = -numpy.square(action[:, 0])
+    return cost, {"cost": cost}
+"""
+    _, reward = exported(load_task("classic/pendulum"), source)
+    total, _ = reward.reward_of_step(np.zeros(3), [0.5], np.zeros(3), False)
+    assert total == -0.25

@@ -15,7 +15,8 @@ _PURPOSES: tuple[Purpose, ...] = (
     "final_train",
     "final_judge",
 )
-_BITS = 28
+_BITS: int = 28
+_ROOM = 1024
 
 
 def derive_seed(run_seed: int, purpose: Purpose, key: str = "") -> int:
@@ -24,8 +25,10 @@ def derive_seed(run_seed: int, purpose: Purpose, key: str = "") -> int:
     Seeds of different purposes never meet: the purpose fills the three highest bits, a hash of run seed
     and key the 28 below.
     """
+    # Stable-Baselines3 gives the environments of a training the seeds from this one on.
     digest = hashlib.sha256(f"{run_seed}/{purpose}/{key}".encode()).digest()
-    return (_PURPOSES.index(purpose) << _BITS) | (int.from_bytes(digest[:4]) >> (32 - _BITS))
+    low_bits: int = int.from_bytes(digest[:8], "big") % ((1 << _BITS) - _ROOM)
+    return (_PURPOSES.index(purpose) << _BITS) + low_bits
 
 
 def episode_seeds(run_seed: int, purpose: Purpose, n_episodes: int, key: str = "") -> list[int]:

@@ -3,8 +3,8 @@
 import random
 
 import numpy as np
-
 from builtin_tasks import MANIPULATION, call, compile_reward
+
 from rewardsmith.services.models.builtin.grammar import Grammar
 from rewardsmith.services.models.builtin.render import render
 

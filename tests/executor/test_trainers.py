@@ -68,7 +68,7 @@ def endless(folder):
 def test_a_store_is_played(host, tmp_path):
     file = tmp_path / "store.npz"
     (message,) = host.run({"kind": "store", "seeds": [1, 2], "out_file": str(file)}, timeout_s=60)
-    assert (message["event"], message["env_steps"], message["action"]["low"]) == ("store", 400, [-2.0])
+    assert message == {"event": "store", "env_steps": 400}
     assert [len(t) for t in load_trajectories(file.read_bytes())] == [200, 200]
 
 

@@ -50,7 +50,8 @@ def test_two_hundred_candidates_leave_no_descriptor_behind(sandbox):
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(200):
         sandbox.open(GOOD, SPEC, LIMITS).close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    # Fewer, where what earlier tests left is collected meanwhile.
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_a_core_can_be_chosen(sandbox):
@@ -98,7 +99,7 @@ def test_a_trainer_asks_through_the_endpoint(sandbox):
         for end in (trainer, ours, theirs):
             end.close()
         assert isinstance(process.death(), CandidateError) or _dies(process)
-        assert "SIGKILL" in str(process.death())
+        assert "the system killed the process" in str(process.death())
 
 
 def _dies(process):

@@ -59,24 +59,42 @@ def train_job(folder, **changes):
 def test_a_store_holds_one_random_episode_for_each_seed(toy_task, tmp_path):
     job = {"kind": "store", "seeds": [4, 5, 6, 7, 8], "out_file": str(tmp_path / "store.npz")}
     first, last = run(toy_task(), job)
-    assert first == {
-        "event": "store",
-        "env_steps": 15,
-        "action": {"dim": 2, "discrete": False, "low": (-1.0, -1.0), "high": (1.0, 1.0)},
-    }
+    assert first == {"event": "store", "env_steps": 15}
     assert last == {"event": "done"}
     episodes = load_trajectories((tmp_path / "store.npz").read_bytes())
     assert [(t.state[0, 0], t.origin) for t in episodes] == [(i, "random") for i in (4, 5, 6, 7, 8)]
 
 
-def test_a_store_of_discrete_actions_says_so(toy_task, tmp_path):
-    job = {"kind": "store", "seeds": [4], "out_file": str(tmp_path / "store.npz")}
-    assert run(toy_task(CART_POLE), job)[0]["action"]["discrete"] is True
+def test_a_description_tells_of_actions_episodes_and_rollouts(toy_task):
+    env = {"factory": "env.py:make", "max_episode_steps": 7, "action_repeat": 2}
+    first, last = run(toy_task({"env": env}), {"kind": "describe"})
+    assert first == {
+        "event": "describe",
+        "action": {"dim": 2, "discrete": False, "low": (-1.0, -1.0), "high": (1.0, 1.0)},
+        "horizon": 4,
+        "rollout_steps": 32,
+    }
+    assert last == {"event": "done"}
 
 
-def test_actions_that_no_reward_can_read_are_refused_before_anything_is_played(toy_task, tmp_path):
-    job = {"kind": "store", "seeds": [4], "out_file": str(tmp_path / "store.npz")}
-    (message,) = run(toy_task({"env": {"factory": "env.py:make_odd"}}), job)
+def test_discrete_actions_and_the_environments_own_limit_are_described(toy_task):
+    message, _ = run(toy_task(CART_POLE | {"env": {"id": "CartPole-v1"}}), {"kind": "describe"})
+    assert message["action"]["discrete"] is True
+    assert message["horizon"] == 500
+
+
+def test_what_nothing_tells_is_none_and_what_is_not_set_is_the_learners_own(toy_task):
+    training = {"algorithm": "PPO", "n_envs": 2}
+    message, _ = run(toy_task({"training": training}), {"kind": "describe"})
+    assert message["horizon"] is None
+    assert message["rollout_steps"] == 2 * 2048
+    off_policy = {"algorithm": "DQN", "n_envs": 2}
+    message, _ = run(toy_task(CART_POLE | {"training": off_policy}), {"kind": "describe"})
+    assert message["rollout_steps"] == 2 * 4
+
+
+def test_actions_that_no_reward_can_read_are_refused_before_anything_is_played(toy_task):
+    (message,) = run(toy_task({"env": {"factory": "env.py:make_odd"}}), {"kind": "describe"})
     assert message["event"] == "error"
     assert "actions of MultiDiscrete([2 2]) are not supported" in message["message"]
 
@@ -128,7 +146,8 @@ def test_a_candidates_training_tells_its_own_returns(toy_task, tmp_path):
     job = train_job(tmp_path, reward="box", checkpoints=[32], rungs=[32])
     message, _ = run(toy_task(), job, reward=box)
     assert message["return"] == [2.0 * (2 + 3 + 4), 2.0 * (3 + 4 + 5)]
-    assert set(message["statistics"][0]["components"]) == {"total", "place"}
+    assert set(message["statistics"][0]["components"]) == {"place"}
+    assert message["statistics"][0]["reward"]["mean"] > 0.0
 
 
 class Failing:

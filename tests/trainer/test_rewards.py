@@ -152,9 +152,18 @@ def test_statistics_are_of_the_steps_since_the_last_cut():
             RewardAnswer(reward=np.array(values), components={"half": np.array(values) / 2}, cpu_s=0.0)
         )
     found = statistics.cut()
-    assert found["total"] == {"mean": 4.0, "std": np.std([1, 3, 5, 7]), "min": 1.0, "max": 7.0}
-    assert found["half"]["mean"] == 2.0
+    assert found["reward"] == {"mean": 4.0, "std": np.std([1, 3, 5, 7]), "min": 1.0, "max": 7.0}
+    assert found["components"]["half"]["mean"] == 2.0
     assert statistics.cut() == {}
+
+
+def test_a_component_may_have_any_name(toy_task):
+    statistics = RewardStatistics()
+    components = {"total": np.array([7.0]), "reward": np.array([8.0])}
+    statistics.add(RewardAnswer(reward=np.array([1.0]), components=components, cpu_s=0.0))
+    found = statistics.cut()
+    assert found["reward"]["mean"] == 1.0
+    assert {name: of["mean"] for name, of in found["components"].items()} == {"total": 7.0, "reward": 8.0}
 
 
 def test_the_last_state_of_an_episode_is_its_own_and_the_next_row_starts_in_the_new_one(toy_task):
@@ -223,4 +232,4 @@ def test_time_is_told_apart_and_statistics_are_kept(toy_task):
     venv.step(np.zeros((1, 2), dtype=np.float32))
     assert venv.env_s > 0.0
     assert venv.reward_s > 0.0
-    assert venv.statistics.cut()["total"]["mean"] == 1.0
+    assert venv.statistics.cut()["reward"]["mean"] == 1.0

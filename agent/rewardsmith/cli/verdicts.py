@@ -22,8 +22,9 @@ class Verdict:
 
     Attributes:
         baseline: its name.
-        outcome: `beats` where the 95 % intervals do not overlap, `ahead` where only the interquartile mean is
-            higher, `does not beat` where it is not, `unknown` where an arm has no value.
+        outcome: `beats` where the 95 % intervals do not overlap and no training failed, `ahead` where only
+            the interquartile mean is higher, `does not beat` where it is not, `unknown` where an arm has no
+            value.
         text: a sentence with the numbers.
     """
 
@@ -37,7 +38,11 @@ def verdicts(arms: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
     if WINNER not in arms:
         return []
     winner = arms[WINNER]["fitness_iqm"]
-    return [_verdict(winner, name, arm["fitness_iqm"]) for name, arm in arms.items() if name != WINNER]
+    return [
+        _verdict(winner, name, arm["fitness_iqm"], arms[WINNER]["n_failed"] + arm["n_failed"])
+        for name, arm in arms.items()
+        if name != WINNER
+    ]
 
 
 def why_not_normalised(arms: Mapping[str, Mapping[str, Any]]) -> str:
@@ -45,6 +50,8 @@ def why_not_normalised(arms: Mapping[str, Mapping[str, Any]]) -> str:
     for name in (WINNER, "human", "sparse"):
         if name not in arms or not arms[name]["fitness"]:
             return f"none, since there is no fitness of {name}"
+        if arms[name]["n_failed"]:
+            return f"none, since {arms[name]['n_failed']} trainings of {name} failed"
     return "none, since human does not exceed sparse by more than two standard errors"
 
 
@@ -55,7 +62,9 @@ def interval(measure: Mapping[str, Any] | None) -> str:
     return f"{measure['low']:.2f} to {measure['high']:.2f}"
 
 
-def _verdict(winner: Mapping[str, Any] | None, name: str, baseline: Mapping[str, Any] | None) -> Verdict:
+def _verdict(
+    winner: Mapping[str, Any] | None, name: str, baseline: Mapping[str, Any] | None, n_failed: int
+) -> Verdict:
     what = _NAMES.get(name, name)
     if winner is None or baseline is None:
         failed = "the winner" if winner is None else what
@@ -68,6 +77,9 @@ def _verdict(winner: Mapping[str, Any] | None, name: str, baseline: Mapping[str,
     if winner["iqm"] <= baseline["iqm"]:
         outcome: Outcome = "does not beat"
         text = f"The winner does not beat {what}: fitness {numbers}."
+    elif n_failed:
+        outcome = "ahead"
+        text = f"The winner is ahead of {what}, but {n_failed} trainings failed: fitness {numbers}."
     elif winner["low"] is None or baseline["low"] is None:
         outcome = "ahead"
         text = f"The winner is ahead of {what}, but one seed proves nothing: fitness {numbers}."

@@ -32,6 +32,8 @@ class Candidate:
     failure: FailureCode | None = None
     message: str = ""
     is_constant: bool = False
+    was_chosen: bool = False
+    """Whether it was chosen for training, whatever came of it."""
     preference: float | None = None
     returns: FloatArray | None = None
     reward: FloatArray | None = None
@@ -59,9 +61,15 @@ class Candidate:
         """Whether it may still be trained."""
         return self.failure is None and not self.is_trained
 
+    def forget_scores(self) -> None:
+        """Drop what it scored on a store that has grown since."""
+        self.returns = self.reward = None
+
     def fail(self, code: FailureCode, message: str) -> None:
         """Turn it down."""
         self.failure, self.message = code, message
+        self.preference = None
+        self.forget_scores()
 
     def score(self, select: SelectConfig) -> Score:
         """Return what it is ranked by, once it has been trained; a confirmed score replaces the first one."""
@@ -95,4 +103,4 @@ class Candidate:
 
 def source_digest(source: str) -> str:
     """Return the sha256 of a candidate's code."""
-    return hashlib.sha256(source.encode()).hexdigest()
+    return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()

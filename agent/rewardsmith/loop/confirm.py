@@ -4,8 +4,6 @@ A search tries many candidates with one short training each, so the best of them
 and the same reward, one seed may solve a task that the next does not.
 """
 
-from collections.abc import Sequence
-
 from rewardsmith.errors import FailureCode
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.full_budget import full_plan, run_plans
@@ -16,14 +14,14 @@ from rewardsmith.stages.training import TrainingPlan
 from rewardsmith.trajectories import load_trajectories
 
 
-def confirm(session: Session, state: SearchState, judged: Sequence[Candidate]) -> None:
-    """Confirm those of this iteration's candidates that beat the best so far; their episodes join the store.
+def confirm(session: Session, state: SearchState) -> None:
+    """Confirm the candidates that beat the best so far; their episodes join the store.
 
     Raises:
         BudgetExhausted: the trainings do not fit into what is left of a budget.
         TrainerError: a trainer failed for a reason that is not a candidate's.
     """
-    challengers = _challengers(session, state, judged)
+    challengers = _challengers(session, state)
     if not challengers:
         return
     plans = {c.id: _plans(session, c) for c in challengers}
@@ -55,14 +53,13 @@ def confirm(session: Session, state: SearchState, judged: Sequence[Candidate]) -
             )
 
 
-def _challengers(session: Session, state: SearchState, judged: Sequence[Candidate]) -> list[Candidate]:
-    """Return the best of the just judged candidates that beat the best so far, and a random policy."""
+def _challengers(session: Session, state: SearchState) -> list[Candidate]:
+    """Return the best of those not confirmed yet that beat the best so far, and a random policy."""
     select = session.config.method.select
-    by_chance = state.random_fitness
-    able = [c for c in judged if c.is_trained and c.failure is None and c.score(select)[0] > by_chance]
+    floor = (state.random_fitness, float("inf"))
     if state.best is not None:
-        incumbent = state.candidates[state.best].score(select)
-        able = [c for c in able if c.score(select) > incumbent]
+        floor = max(floor, state.candidates[state.best].score(select))
+    able = [c for c in state.trained if c.failure is None and not c.confirmed and c.score(select) > floor]
     able.sort(key=lambda c: c.score(select), reverse=True)
     return able[: select.finalists]
 

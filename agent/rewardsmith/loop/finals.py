@@ -87,6 +87,7 @@ def _normalised(arms: Mapping[str, Mapping[str, Any]]) -> float | None:
         fitness = [arms[name]["fitness"] for name in (WINNER, "human", "sparse")]
     except KeyError:
         return None
-    if not all(fitness):
+    # The mean of those that did not fail would flatter an arm.
+    if any(arms[name]["n_failed"] for name in (WINNER, "human", "sparse")):
         return None
     return human_normalised(*fitness)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from rewardsmith.errors import BudgetExhausted
 from rewardsmith.loop.session import Session
-from rewardsmith.loop.state import SearchState, rollout_steps
+from rewardsmith.loop.state import SearchState
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.journal.ledger import Usage
 from rewardsmith.stages.selection import summary
@@ -42,8 +43,7 @@ def run_plans(
         TrainerError: a trainer failed for a reason that is not a candidate's.
     """
     session.check_wall_clock(label)
-    for plan in plans:
-        session.ledger.reserve(plan.key, _estimate(session, state, plan))
+    _reserve(session, state, plans)
     runner = state.runner(session, lambda key, checkpoint: None)
     session.reporter.begin(label, f"{label.rsplit('/')[-1]} trainings", len(plans))
     done = 0
@@ -71,6 +71,17 @@ def run_plans(
     return {plan.key: answer for plan, answer in zip(plans, answers, strict=True)}
 
 
+def _reserve(session: Session, state: SearchState, plans: Sequence[TrainingPlan]) -> None:
+    """Reserve for all plans, or for none."""
+    for i, plan in enumerate(plans):
+        try:
+            session.ledger.reserve(plan.key, _estimate(session, state, plan))
+        except BudgetExhausted:
+            for reserved in plans[:i]:
+                session.ledger.release(reserved.key)
+            raise
+
+
 def _estimate(session: Session, state: SearchState, plan: TrainingPlan) -> Usage:
     judged = len(plan.judge_seeds) * state.horizon
-    return Usage(env_steps=plan.total_timesteps + rollout_steps(session) + judged, trainings=1)
+    return Usage(env_steps=plan.total_timesteps + state.rollout_steps + judged, trainings=1)

@@ -6,7 +6,7 @@ from typing import Any
 from rewardsmith.errors import BudgetExhausted, FailureCode
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.session import Session
-from rewardsmith.loop.state import SearchState, judge_seeds, rollout_steps, training_seed, validation_sample
+from rewardsmith.loop.state import SearchState, judge_seeds, training_seed, validation_sample
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.journal.ledger import Usage
 from rewardsmith.stages.selection import score, summary, survivors
@@ -88,7 +88,7 @@ def _affordable(
 def _estimate(session: Session, state: SearchState, plan: TrainingPlan, rung: int) -> Usage:
     before = plan.rungs[rung - 1] if rung else 0
     n_judged = sum(before < step <= plan.rungs[rung] for step in plan.checkpoints)
-    for_each_checkpoint = len(plan.judge_seeds) * state.horizon + rollout_steps(session)
+    for_each_checkpoint = len(plan.judge_seeds) * state.horizon + state.rollout_steps
     return Usage(
         env_steps=plan.rungs[rung] - before + n_judged * for_each_checkpoint, trainings=0 if rung else 1
     )

@@ -105,10 +105,13 @@ def screen_candidates(session: Session, state: SearchState, new: Sequence[Candid
     scored = iter(zip(arrays.get("returns", ()), arrays.get("reward", ()), strict=True))
     for candidate, row in zip(batch, session.objects.get_json(answer["rows"]), strict=True):
         candidate.is_constant = row["is_constant"]
-        if row["failure"] is not None:
-            candidate.fail(FailureCode(row["failure"]), row["message"])
-        else:
+        if row["failure"] is None:
             candidate.returns, candidate.reward = next(scored)
+        elif candidate.is_trained:
+            # It has proved itself in training; one slow answer now must not cost the run its best.
+            candidate.forget_scores()
+        else:
+            candidate.fail(FailureCode(row["failure"]), row["message"])
 
 
 def prefer(session: Session, state: SearchState) -> list[Candidate]:
@@ -138,6 +141,8 @@ def prefer(session: Session, state: SearchState) -> list[Candidate]:
             "chosen": [{"id": race[i].id, "preference": race[i].preference} for i in chosen],
         },
     )
+    for i in chosen:
+        race[i].was_chosen = True
     return [race[i] for i in chosen]
 
 
@@ -146,17 +151,13 @@ def forget_losers(session: Session, state: SearchState) -> None:
     keep = {c.id for c in _carried(session, state, ())}
     for candidate in state.candidates.values():
         if candidate.id not in keep:
-            candidate.returns = candidate.reward = None
+            candidate.forget_scores()
 
 
 def _history(session: Session, state: SearchState) -> tuple[CandidateRecord, ...]:
     wanted = {c.id for c in state.trained} | {c.id for c in _carried(session, state, ())}
-    wanted |= {c.id for c in state.candidates.values() if c.checkpoints or _failed_in_training(c)}
+    wanted |= {c.id for c in state.candidates.values() if c.was_chosen}
     return tuple(c.record(session.config.method.select) for c in state.candidates.values() if c.id in wanted)
-
-
-def _failed_in_training(candidate: Candidate) -> bool:
-    return candidate.failure is not None and candidate.preference is not None
 
 
 def _carried(session: Session, state: SearchState, new: Sequence[Candidate]) -> list[Candidate]:

@@ -1,11 +1,13 @@
 """The loop: propose, screen, prefer, train, judge, select, until it is time to stop."""
 
 from rewardsmith.errors import BudgetExhausted
+from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.confirm import confirm
 from rewardsmith.loop.halving import train_candidates
 from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, start_state
+from rewardsmith.stages.selection import Score
 
 
 def search(session: Session) -> tuple[SearchState | None, str]:
@@ -49,7 +51,7 @@ def _iterate(session: Session, state: SearchState) -> None:
     best = f", best preference accuracy {max(ranked):.3f}" if ranked else ""
     say(f"  {len(new) - n_failed} valid, {n_failed} turned down{best}; training {len(chosen)}")
     train_candidates(session, state, chosen)
-    confirm(session, state, chosen)
+    confirm(session, state)
     _select(session, state)
     forget_losers(session, state)
 
@@ -71,13 +73,18 @@ def _select(session: Session, state: SearchState) -> None:
 def _take_best(session: Session, state: SearchState) -> None:
     """Let the best candidate be the incumbent, which stays unless it is beaten.
 
-    A confirmed score stands above any that is not, since only the latter comes from one lucky training.
+    A confirmed score stands above any that is not, since only the latter may come from one lucky training;
+    but not where it confirms that the candidate is no better than a random policy.
     """
     select = session.config.method.select
     able = [c for c in state.trained if c.failure is None]
-    if able:
-        best = max(able, key=lambda c: (bool(c.confirmed), c.score(select), c.id == state.best))
-        state.best = best.id
+
+    def rank(candidate: Candidate) -> tuple[bool, Score, bool]:
+        result = candidate.score(select)
+        is_proven = bool(candidate.confirmed) and result[0] > state.random_fitness
+        return is_proven, result, candidate.id == state.best
+
+    state.best = max(able, key=rank).id if able else None
 
 
 def _reason_to_stop(session: Session, state: SearchState) -> str | None:

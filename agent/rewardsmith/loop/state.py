@@ -19,6 +19,8 @@ from rewardsmith.trajectories import load_trajectories
 from rewardsmith.types import Transitions
 
 STORE_TIMEOUT_S = 600.0
+UNKNOWN_HORIZON = 1000
+"""Policy steps that are reserved for an episode of which nothing says how long it may be."""
 TRAINING_ROWS = 256
 """Row capacity of a reward process that trains: one vectorised step, or a part of a judged trajectory."""
 
@@ -30,7 +32,8 @@ class SearchState:
     Attributes:
         action: the task's action.
         store: judged trajectories.
-        horizon: policy steps of the longest episode seen, for budget estimates.
+        horizon: most policy steps of an episode.
+        rollout_steps: by how many steps a training may overshoot: a learner ends the rollout it has begun.
         random_fitness: mean fitness of the random episodes that the store started with.
         candidates: by id, in order of proposal.
         best: id of the best candidate so far, or None.
@@ -41,6 +44,7 @@ class SearchState:
     action: ActionSpec
     store: TrajectoryStore
     horizon: int
+    rollout_steps: int
     random_fitness: float
     candidates: dict[str, Candidate] = field(default_factory=dict)
     best: str | None = None
@@ -84,10 +88,10 @@ def start_state(session: Session) -> SearchState:
         TrainerError: the environment failed.
     """
     config = session.config
+    about = _describe(session)
     seeds = episode_seeds(config.seed, "store", config.method.store.episodes)
-    limit = session.task.file.env.max_episode_steps or 1000
-    estimate = Usage(env_steps=len(seeds) * -(-limit // session.task.file.env.action_repeat))
-    session.ledger.reserve("store", estimate)
+    horizon = about["horizon"] or UNKNOWN_HORIZON
+    session.ledger.reserve("store", Usage(env_steps=len(seeds) * horizon))
     session.reporter.line(f"Playing {len(seeds)} random episodes of {session.task.name}")
 
     def play() -> Message:
@@ -100,7 +104,7 @@ def start_state(session: Session) -> SearchState:
     answer = session.journal.effect(Effect(key="store", request={"seeds": seeds}, run=play))
     session.ledger.settle("store", Usage(env_steps=answer["env_steps"]))
     trajectories = load_trajectories(session.objects.get_bytes(answer["trajectories"]))
-    spec: dict[str, Any] = answer["action"]
+    spec: dict[str, Any] = about["action"]
     return SearchState(
         action=ActionSpec(
             dim=spec["dim"],
@@ -109,21 +113,26 @@ def start_state(session: Session) -> SearchState:
             high=spec["high"] and tuple(spec["high"]),
         ),
         store=TrajectoryStore().grown(trajectories, answer["trajectories"]),
-        horizon=max(len(t) for t in trajectories),
+        horizon=max(horizon, *(len(t) for t in trajectories)),
+        rollout_steps=about["rollout_steps"],
         random_fitness=sum(t.fitness for t in trajectories) / len(trajectories),
     )
+
+
+def _describe(session: Session) -> Message:
+    """Ask the trainer what there is to know of environment and learner."""
+
+    def ask() -> Message:
+        (answer,) = session.host.run({"kind": "describe"}, STORE_TIMEOUT_S)
+        return answer
+
+    return session.journal.effect(Effect(key="environment", request={}, run=ask))
 
 
 def validation_sample(session: Session, state: SearchState) -> Transitions:
     """Return the transitions on which this iteration's candidates are validated and compared."""
     store = state.store.ranking_choice(session.config.method.store.ranked_on)
     return store.sample(N_ROWS, derive_seed(session.config.seed, "validate", f"i{state.iteration:02d}"))
-
-
-def rollout_steps(session: Session) -> int:
-    """Return by how many steps a training may overshoot: a learner finishes the rollout that it has begun."""
-    training = session.task.file.training
-    return training.n_envs * int(training.hyperparameters.get("n_steps", 1))
 
 
 def training_seed(session: Session, key: str) -> int:

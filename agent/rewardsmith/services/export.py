@@ -1,5 +1,7 @@
 """Writes a reward as one plain Python file that needs nothing of rewardsmith."""
 
+import ast
+import re
 import textwrap
 
 from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
@@ -19,6 +21,8 @@ Needs NumPy; Gymnasium only for `RewardWrapper`:
 shape (n, ...), `action` has shape (n, action_dim), the answer is ((n,), {{component: (n,)}}).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -37,7 +41,7 @@ class NamedState:
     def __init__(self, vectors, terminated=None):
         start = 0
         for name, shape in STATE_FIELDS:
-            size = math.prod(shape)
+            size = int(np.prod(shape))
             setattr(self, name, vectors[:, start : start + size].reshape(len(vectors), *shape))
             start += size
         if terminated is not None:
@@ -77,9 +81,12 @@ if gymnasium is not None:
             """Step and answer with this reward."""
             obs, original, terminated, truncated, info = self.env.step(action)
             next_state = extract_state(obs, info, self.env)
-            if isinstance(self.action_space, gymnasium.spaces.Box):
-                action = np.clip(action, self.action_space.low, self.action_space.high)
-            reward, components = reward_of_step(self._state, action, next_state, terminated)
+            space = self.action_space
+            if isinstance(space, gymnasium.spaces.Box):
+                applied = np.clip(action, space.low, space.high).astype(np.float64)
+            else:
+                applied = np.asarray(action, dtype=np.int64)
+            reward, components = reward_of_step(self._state, applied, next_state, terminated)
             self._state = next_state
             info["original_reward"] = original
             info["reward_components"] = components
@@ -105,16 +112,42 @@ def render_reward_file(task: Task, source: str, origin: str) -> str:
     )
     parts = [header]
     if task.uses_state_file:
-        parts.append((task.folder / STATE_FILE_SOURCE).read_text(encoding="utf-8").strip() + "\n")
-    parts.append(extraction_code([(f.name, f.source) for f in task.file.state]))
-    parts.append(_without_imports(source))
-    return "\n\n\n".join(part.strip("\n") for part in (*parts, _HELPERS)) + "\n"
+        parts.append((task.folder / STATE_FILE_SOURCE).read_text(encoding="utf-8"))
+    parts += [extraction_code([(f.name, f.source) for f in task.file.state]), _HELPERS]
+    parts.insert(-1, _reward_code(source, taken=_bound_names("\n".join(parts))))
+    return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _without_imports(source: str) -> str:
-    """Return the reward's code; the file has made its imports already."""
-    lines = prepare_source(source).strip().splitlines()
-    return "\n".join(line for line in lines if line != "pass")
+def _reward_code(source: str, taken: set[str]) -> str:
+    """Return the reward's code, in a function of its own where one of its names is taken in the file."""
+    # The file has made these imports already.
+    lines = [line for line in prepare_source(source).strip().splitlines() if line != "pass"]
+    code = "\n".join(lines)
+    if re.search(r"\bnumpy\b", code):
+        code = f"numpy = np\n\n\n{code}"
+    if not taken & _bound_names(code):
+        return code
+    body = textwrap.indent(code, "    ")
+    return (
+        f"def make_reward():\n"
+        f'    """Keep the names of the reward apart from those of this file."""\n\n'
+        f"{body}\n\n    return compute_reward\n\n\ncompute_reward = make_reward()"
+    )
+
+
+def _bound_names(code: str) -> set[str]:
+    """Return the names that a module binds at its top level."""
+    names: set[str] = set()
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        else:
+            stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            names |= {n.id for n in stored}
+            names |= {n.name for n in ast.walk(node) if isinstance(n, ast.ClassDef)}
+    return names
 
 
 def _fields(task: Task) -> str:

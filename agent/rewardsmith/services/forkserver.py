@@ -78,6 +78,7 @@ class ForkServer:
         self._error = error
         self._start_timeout_s = start_timeout_s
         self._lock = threading.Lock()
+        self._is_closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the server)
@@ -109,15 +110,16 @@ class ForkServer:
     def close(self) -> None:
         """End the warm process; it kills its children first."""
         with self._lock:
-            if self._control is not None:
-                self._control.close()
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._hang_up()
             if self._process is not None:
                 try:
                     self._process.wait(timeout=10)
                 except subprocess.TimeoutExpired:
                     self._process.kill()
                     self._process.wait()
-            self._control = self._process = None
             self._stderr.close()
 
     def stderr_tail(self, n_bytes: int = 4000) -> str:
@@ -132,7 +134,11 @@ class ForkServer:
             try:
                 socket.send_fds(control, [json.dumps(message).encode()], list(fds))
                 answer = self._receive(control)
-            except OSError as error:
+            except BaseException as error:
+                # An answer that is still on its way must not be taken for that to the next question.
+                self._hang_up()
+                if not isinstance(error, OSError):
+                    raise
                 raise self._failed(f"does not answer ({error})") from error
         if "error" in answer:
             raise self._failed(str(answer["error"]))
@@ -141,6 +147,10 @@ class ForkServer:
     def _ensure_started(self) -> socket.socket:
         if self._control is not None:
             return self._control
+        if self._is_closed:
+            raise self._error(f"{self._module} was closed")
+        if self._process is not None:
+            raise self._failed("does not answer any more")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -155,13 +165,21 @@ class ForkServer:
         ours.settimeout(self._start_timeout_s)
         try:
             self._receive(ours)
-        except OSError as error:
+        except BaseException as error:
             ours.close()
             self._process.kill()
             self._process.wait()
+            if not isinstance(error, OSError):
+                raise
             raise self._failed(f"did not start ({error})") from error
         self._control = ours
         return ours
+
+    def _hang_up(self) -> None:
+        """Close the connection, on which the warm process kills its children and ends."""
+        if self._control is not None:
+            self._control.close()
+        self._control = None
 
     @staticmethod
     def _receive(control: socket.socket) -> dict[str, Any]:

@@ -228,6 +228,8 @@ class RewardClient:
             os.write(self._request_fd, REQUEST.pack(seq, method, n))
         except BrokenPipeError:
             raise EndedError from None
+        except BlockingIOError:
+            raise protocol_error("it does not read its requests") from None
         frame = self._receive(seq, self._timeout_ms)
         if frame.status != _OK:
             self._failed(frame)

@@ -91,6 +91,8 @@ class LocalProcess:
         output = os.memfd_create("output", os.MFD_CLOEXEC)
         request_read, request_write = os.pipe()
         answer_read, answer_write = os.pipe()
+        # Who never reads must not be able to make the asking process wait.
+        os.set_blocking(request_write, False)
         # Through a descriptor opened read-only the kernel refuses a writable mapping for good.
         request_only = os.open(f"/proc/self/fd/{request}", os.O_RDONLY | os.O_CLOEXEC)
         theirs = (request_only, answer, output, request_read, answer_write)
@@ -204,12 +206,17 @@ class LocalProcess:
             self._ended, self._death = True, explain(status, self._limits)
 
 
-def explain(status: ExitStatus, limits: SandboxLimits) -> CandidateError:
+def explain(status: ExitStatus, limits: SandboxLimits) -> CandidateError | SandboxUnavailableError:
     """Return the typed reason for a process that ended by itself."""
     if status.signal == signal.SIGXCPU:
         return CandidateError(FailureCode.CPU_LIMIT, f"over {limits.cpu_s} s of CPU time")
     if status.signal == signal.SIGXFSZ:
         return CandidateError(FailureCode.OUTPUT_FLOOD, f"printed over {limits.output_bytes} bytes")
+    if status.signal == signal.SIGKILL:
+        return CandidateError(FailureCode.MEMORY, "the system killed the process, most likely for its memory")
+    if status.signal in (signal.SIGTERM, signal.SIGHUP):
+        # It cannot signal itself, so this came from outside.
+        return SandboxUnavailableError(f"somebody ended the reward process ({status})")
     if status.signal is not None:
         return CandidateError(FailureCode.CRASHED, f"the process crashed ({status})")
     return CandidateError(FailureCode.EXITED, f"the process exited by itself ({status})")

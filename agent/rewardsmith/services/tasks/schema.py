@@ -104,8 +104,19 @@ class TrainingConfig(_Part):
     normalize_reward: bool = True
     hyperparameters: dict[str, Any] = {}
     """Passed to the algorithm's constructor as they are."""
+    action_noise_std: float | None = Field(default=None, gt=0)
+    """Standard deviation of normal noise on actions, for TD3 and DDPG, which explore by nothing else."""
     timeout_s: float = Field(default=900.0, gt=0)
     """Wall-clock limit for one training."""
+
+    @model_validator(mode="after")
+    def _noise_where_it_is_needed(self) -> "TrainingConfig":
+        needs = self.algorithm in ("TD3", "DDPG")
+        if needs != (self.action_noise_std is not None):
+            raise ValueError(
+                f"action_noise_std is {'needed' if needs else 'of no use'} with {self.algorithm}"
+            )
+        return self
 
 
 class JudgeConfig(_Part):

@@ -96,8 +96,8 @@ def apply(caps: Caps, parent: int) -> Applied:  # pragma: no cover  (runs in a l
         LockError: a part could not be applied.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    require_one_thread()
     try:
+        require_one_thread()
         # The interpreter ignores SIGXFSZ and SIGPIPE and catches SIGINT.
         for number in (signal.SIGXFSZ, signal.SIGXCPU, signal.SIGPIPE, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)

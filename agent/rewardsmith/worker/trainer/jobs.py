@@ -15,7 +15,7 @@ from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
-from rewardsmith.worker.trainer.training import Checkpoint, Training
+from rewardsmith.worker.trainer.training import Checkpoint, Training, rollout_steps
 
 Message = dict[str, Any]
 RewardCall = Callable[[Transitions], RewardAnswer]
@@ -56,13 +56,13 @@ def run_job(
     """Run one job and report how it ended.
 
     Args:
-        job: `{"kind": "store" | "train" | "check", ...}`.
+        job: `{"kind": "describe" | "store" | "train" | "check", ...}`.
         maker: makes the task's environments.
         measures: the task's measures.
         channel: to the driver.
         reward: the box, for trainings under a candidate.
     """
-    jobs = {"store": _store, "train": _train, "check": _check}
+    jobs = {"describe": _describe, "store": _store, "train": _train, "check": _check}
     try:
         jobs[job["kind"]](job, maker, measures, channel, reward)
         channel.send({"event": "done"})
@@ -73,21 +73,29 @@ def run_job(
         raise
 
 
+def _describe(
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None
+) -> None:
+    """Say what the driver must know of environment and learner, neither of which it imports."""
+    spec = action_spec(maker.make().action_space, maker.task.name)
+    channel.send(
+        {
+            "event": "describe",
+            "action": {"dim": spec.dim, "discrete": spec.discrete, "low": spec.low, "high": spec.high},
+            "horizon": maker.horizon(),
+            "rollout_steps": rollout_steps(maker.task),
+        }
+    )
+
+
 def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
     """Play random episodes; the first trajectories of a run."""
     seeds: list[int] = job["seeds"]
     envs = [maker.make() for _ in range(min(len(seeds), 4))]
-    spec = action_spec(envs[0].action_space, maker.task.name)
     act = NoiseActor(envs[0].action_space, seeds)
     trajectories = play_episodes(envs, seeds, act, measures, "random")
     Path(job["out_file"]).write_bytes(dump_trajectories(trajectories))
-    channel.send(
-        {
-            "event": "store",
-            "env_steps": sum(map(len, trajectories)),
-            "action": {"dim": spec.dim, "discrete": spec.discrete, "low": spec.low, "high": spec.high},
-        }
-    )
+    channel.send({"event": "store", "env_steps": sum(map(len, trajectories))})
 
 
 def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:

@@ -123,22 +123,26 @@ class RewardStatistics:
         """Take in the answer of one vectorised step."""
         self._answers.append(answer)
 
-    def cut(self) -> dict[str, dict[str, float]]:
-        """Return the statistics since the last cut, by component; `total` is the reward itself."""
-        if not self._answers:
+    def cut(self) -> dict[str, Any]:
+        """Return the statistics since the last cut: of the `reward`, and of its `components` by name."""
+        answers, self._answers = self._answers, []
+        if not answers:
             return {}
-        series = {"total": np.concatenate([a.reward for a in self._answers])}
-        for name in self._answers[0].components:
-            series[name] = np.concatenate([a.components[name] for a in self._answers])
-        self._answers = []
+        reward = np.concatenate([a.reward for a in answers])
+        names = answers[0].components
+        series = {name: np.concatenate([a.components[name] for a in answers]) for name in names}
         return {
-            name: {
-                "mean": float(x.mean()),
-                "std": float(x.std()),
-                "min": float(x.min()),
-                "max": float(x.max()),
-            }
-            for name, x in series.items()
+            "reward": self._summary(reward),
+            "components": {name: self._summary(values) for name, values in series.items()},
+        }
+
+    @staticmethod
+    def _summary(values: FloatArray) -> dict[str, float]:
+        return {
+            "mean": float(values.mean()),
+            "std": float(values.std()),
+            "min": float(values.min()),
+            "max": float(values.max()),
         }
 
 

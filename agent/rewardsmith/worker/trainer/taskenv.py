@@ -159,6 +159,13 @@ class EnvMaker:
         """Make environments ahead of time, for `make` to hand out: a fork inherits them for nothing."""
         self._prepared += [self.make() for _ in range(n_envs)]
 
+    def horizon(self) -> int | None:
+        """Return the most policy steps that an episode may have, or None where nothing says so."""
+        config = self.task.file.env
+        env = self.make()
+        limit = config.max_episode_steps or (env.spec.max_episode_steps if env.spec else None)
+        return None if limit is None else -(-limit // config.action_repeat)
+
     def make(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """Return one environment.
 
@@ -207,12 +214,14 @@ def action_spec(space: spaces.Space[Any], task_name: str) -> ActionSpec:
     Raises:
         TaskError: the action space is neither a flat, bounded Box nor Discrete.
     """
-    if isinstance(space, spaces.Discrete):
+    if isinstance(space, spaces.Discrete) and space.start == 0:
         return ActionSpec(dim=1, discrete=True, low=(0.0,), high=(float(space.n - 1),))
     if isinstance(space, spaces.Box) and len(space.shape) == 1 and space.is_bounded():
         low, high = (tuple(map(float, bound)) for bound in (space.low, space.high))
         return ActionSpec(dim=space.shape[0], low=low, high=high)
-    raise TaskError(f"{task_name}: actions of {space} are not supported; use a flat, bounded Box or Discrete")
+    raise TaskError(
+        f"{task_name}: actions of {space} are not supported; use a flat, bounded Box or a Discrete from 0"
+    )
 
 
 def applied_action(action: Any, space: spaces.Space[Any]) -> Any:

@@ -1,5 +1,6 @@
 """One training: learn to a checkpoint, judge the policy, report, go on or stop."""
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ import stable_baselines3
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from rewardsmith.services.tasks.schema import Task
@@ -145,9 +148,22 @@ def policy_act(model: BaseAlgorithm, normalized: VecNormalize) -> Callable[[list
     return act
 
 
+def rollout_steps(task: Task) -> int:
+    """Return how many steps a learner collects before it learns, and so by how many it may overshoot."""
+    config = task.file.training
+    algorithm: type[BaseAlgorithm] = getattr(stable_baselines3, config.algorithm)
+    key = "n_steps" if issubclass(algorithm, OnPolicyAlgorithm) else "train_freq"
+    value = config.hyperparameters.get(key, inspect.signature(algorithm).parameters[key].default)
+    return config.n_envs * int(value[0] if isinstance(value, tuple | list) else value)
+
+
 def _make_model(task: Task, env: VecNormalize, seed: int) -> BaseAlgorithm:
     config = task.file.training
     algorithm: type[BaseAlgorithm] = getattr(stable_baselines3, config.algorithm)
+    settings = dict(config.hyperparameters)
+    if config.action_noise_std is not None:
+        n = env.action_space.shape[0] if env.action_space.shape else 1
+        settings["action_noise"] = NormalActionNoise(np.zeros(n), config.action_noise_std * np.ones(n))
     policy = "MultiInputPolicy" if isinstance(env.observation_space, gym.spaces.Dict) else "MlpPolicy"
     return algorithm(
         policy,
@@ -155,7 +171,7 @@ def _make_model(task: Task, env: VecNormalize, seed: int) -> BaseAlgorithm:
         seed=seed,
         device="cpu",
         policy_kwargs={"net_arch": list(config.net_arch)},
-        **config.hyperparameters,
+        **settings,
     )
 
 
@@ -165,13 +181,19 @@ class _StatisticsCallback(BaseCallback):
     def __init__(self, rewarded: RewardedVecEnv, total_timesteps: int) -> None:
         super().__init__()
         self._rewarded = rewarded
+        self._total_timesteps = total_timesteps
         self._every = max(1, total_timesteps // N_STATISTICS_WINDOWS)
         self._next = self._every
         self._windows: list[dict[str, Any]] = []
 
+    def _on_training_start(self) -> None:
+        # DQN's exploration falls over the whole training, not up to the next checkpoint, which is what each
+        # call of `learn` takes for the end.
+        self.model._total_timesteps = self._total_timesteps
+
     def _on_step(self) -> bool:
         if self.num_timesteps >= self._next:
-            self._windows.append({"step": self.num_timesteps, "components": self._rewarded.statistics.cut()})
+            self._windows.append({"step": self.num_timesteps, **self._rewarded.statistics.cut()})
             self._next += self._every
         return True
 
