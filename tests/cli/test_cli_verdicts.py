@@ -2,10 +2,11 @@ from rewardsmith.cli.verdicts import verdicts, why_not_normalised
 
 
 def arm(iqm, low=None, high=None):
-    return {"fitness": [iqm], "fitness_iqm": {"iqm": iqm, "low": low, "high": high, "n": 1}}
+    fitness = {"iqm": iqm, "low": low, "high": high, "n": 1}
+    return {"fitness": [iqm], "fitness_iqm": fitness, "n_failed": 0}
 
 
-FAILED = {"fitness": [], "fitness_iqm": None}
+FAILED = {"fitness": [], "fitness_iqm": None, "n_failed": 1}
 
 
 def against(winner, baseline):
@@ -43,3 +44,10 @@ def test_an_arm_without_a_training_is_not_compared():
 def test_a_missing_normalised_score_is_explained():
     assert "no fitness of human" in why_not_normalised({"winner": arm(1.0), "sparse": arm(0.0)})
     assert "two standard errors" in why_not_normalised({n: arm(0.0) for n in ("winner", "human", "sparse")})
+
+
+def test_a_winner_with_failed_trainings_beats_nothing():
+    winner = arm(1.0, 1.0, 1.0) | {"n_failed": 3}
+    verdict = against(winner, arm(0.0, 0.0, 0.0))
+    assert verdict.outcome == "ahead"
+    assert "3 trainings failed" in verdict.text

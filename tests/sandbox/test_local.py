@@ -1,7 +1,9 @@
 """Whole reward processes: started, asked, handed on, ended."""
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import time
 from pathlib import Path
@@ -287,3 +289,24 @@ def test_other_names_are_explained(monkeypatch, name, text):
     monkeypatch.setattr(factory, "BACKENDS", {"local": LocalSandbox})
     with pytest.raises(ConfigError, match=text):
         factory.open_sandbox(name)
+
+
+def test_who_never_reads_its_requests_cannot_make_the_caller_wait(sandbox):
+    # Watches the request memory and answers by itself, so that the request pipe fills up.
+    with sandbox.open(GOOD, SPEC, LIMITS) as process:
+        client = process._client
+        os.kill(process.pid, signal.SIGSTOP)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(client._request_fd, b"x" * 4096)
+        with pytest.raises(CandidateError) as caught:
+            client.call(batch(3))
+        assert caught.value.code == FailureCode.PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGTERM, SandboxUnavailableError), (signal.SIGSEGV, CandidateError)]
+)
+def test_a_signal_from_outside_is_not_held_against_the_candidate(number, kind):
+    status = ExitStatus(exit_code=None, signal=number, cpu_s=0.0, max_rss_bytes=0)
+    assert type(explain(status, LIMITS)) is kind

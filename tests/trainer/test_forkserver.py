@@ -280,3 +280,46 @@ def test_a_warm_process_reaps_what_has_ended():
 def test_a_warm_process_leaves_no_child_when_the_driver_is_gone():
     _, spawned = answers_to(spawn(60))
     assert not psutil.pid_exists(spawned["pid"])
+
+
+def test_an_interrupt_during_the_start_ends_the_warm_process_at_once(monkeypatch):
+    server = fork_server()
+
+    def interrupt(control):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "_receive", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        server.start()
+    pid = server._process.pid
+    started = time.monotonic()
+    server.close()
+    assert time.monotonic() - started < 5.0
+    assert is_gone(pid)
+
+
+def test_an_answer_that_was_not_waited_for_is_not_taken_for_the_next(monkeypatch):
+    server = fork_server()
+    pid, _ = sleeping_job(server)
+    receive = server._receive
+
+    def interrupt(control):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "_receive", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        server.wait(pid, 0.1)
+    monkeypatch.setattr(server, "_receive", receive)
+    with pytest.raises(TrainerError, match="does not answer any more"):
+        server.kill(pid)
+    server.close()
+    assert is_gone(pid)
+
+
+def test_a_closed_server_says_so_and_can_be_closed_again():
+    server = fork_server()
+    server.start()
+    server.close()
+    server.close()
+    with pytest.raises(TrainerError, match="was closed"):
+        server.spawn({"do": "sleep"})
