@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -142,3 +143,35 @@ def test_an_interrupted_run_leaves_nothing_running_and_resume_finishes_it(
     resumed = rewardsmith("resume", str(folder), "--json", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["final"] == finished_run[1]["final"]
+
+
+@pytest.mark.slow
+def test_a_search_that_finds_nothing_is_no_success(tmp_path):
+    done = rewardsmith(*TINY_RUN, "--max-env-steps", "0", "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["winner"] is None
+    (run,) = (tmp_path / "runs").iterdir()
+    assert rewardsmith("resume", run.name, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.slow
+def test_an_infinite_limit_is_none(tmp_path):
+    limits = ("--max-usd", "inf", "--max-wall-s", "inf", "--max-env-steps", "0")
+    done = rewardsmith(*TINY_RUN, *limits, cwd=tmp_path)
+    assert "Ended: budget: max_env_steps is 0" in done.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_error(tmp_path, closed):
+    line = f"{shlex.join(command('task', 'list'))} {closed}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_training_settings_that_make_no_learner_are_a_wrong_input(tmp_path):
+    wrong = ("-s", "task.training.hyperparameters.learning_rate=-1e-3")
+    done = rewardsmith(*TINY_RUN, *wrong, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: classic/pendulum: training: PPO cannot be made")

@@ -249,7 +249,6 @@ def test_a_warm_process_that_was_killed_is_reported(tmp_path):
 
 def test_a_task_whose_environment_cannot_be_made_is_told_at_the_start(toy_task, tmp_path):
     host = TrainerHost(toy_task({"env": {"id": "NoSuchThing-v0"}}))
-    with pytest.raises(TrainerError, match=r"did not start .*toy/walk: cannot make NoSuchThing-v0"):
+    with pytest.raises(TaskError, match=r"^toy/walk: cannot make NoSuchThing-v0"):
         host.start(endless(tmp_path))
     host.close()
-    assert not issubclass(TrainerError, TaskError)

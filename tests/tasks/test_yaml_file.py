@@ -7,7 +7,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from rewardsmith.errors import ConfigError, TaskError
-from rewardsmith.services.yaml_file import load_yaml_model
+from rewardsmith.services.yaml_file import load_yaml_model, parse_yaml
 
 
 class Part(BaseModel):
@@ -102,3 +102,14 @@ def test_an_anchor_may_be_merged(tmp_path):
 
 def test_yaml_itself_lets_a_second_key_pass():
     assert yaml.safe_load("a: 1\na: 2") == {"a": 2}, "the loader here is no longer needed"
+
+
+@pytest.mark.parametrize("text", ["1e-3", "3e-4", "-2E+5", "1.5e3", "0.001"])
+def test_a_number_with_an_exponent_is_a_number(text):
+    value = parse_yaml(f"rate: {text}")["rate"]
+    assert (type(value), value) == (float, float(text))
+
+
+@pytest.mark.parametrize("text", ["1e", "e3", "v1e-3", "1e-3s"])
+def test_what_only_looks_like_one_stays_text(text):
+    assert parse_yaml(f"name: {text}") == {"name": text}

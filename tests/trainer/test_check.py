@@ -110,4 +110,30 @@ def test_environments_are_closed(toy_task):
 
     maker.make = watched
     check_task(maker, Measures(task), seed=0)
-    assert len(closed) == 2
+    assert len(closed) == 2 + task.file.training.n_envs
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "fault"),
+    [
+        (
+            {"n_stepz": 64},
+            "training.hyperparameters.n_stepz: unknown to PPO; it knows learning_rate, n_steps",
+        ),
+        ({"learning_rate": "abc"}, "training: PPO cannot be made"),
+        ({"learning_rate": -1.0}, "training: PPO cannot be made"),
+    ],
+)
+def test_training_settings_that_make_no_learner_are_an_error(toy_task, hyperparameters, fault):
+    training = {"n_envs": 2, "hyperparameters": hyperparameters}
+    (text,) = findings(toy_task({"env": LONG, "training": training}), "error")
+    assert fault in text
+    assert len(text) < 500
+
+
+def test_an_algorithm_for_other_actions_is_an_error(toy_task):
+    env = {"id": "CartPole-v1"}
+    training = {"algorithm": "SAC", "n_envs": 1}
+    task = toy_task({"env": env, "training": training, "state": [{"name": "x", "source": "obs[0]"}]})
+    (text,) = findings(task, "error")
+    assert "SAC cannot be made" in text

@@ -95,7 +95,7 @@ def test_what_nothing_tells_is_none_and_what_is_not_set_is_the_learners_own(toy_
 
 def test_actions_that_no_reward_can_read_are_refused_before_anything_is_played(toy_task):
     (message,) = run(toy_task({"env": {"factory": "env.py:make_odd"}}), {"kind": "describe"})
-    assert message["event"] == "error"
+    assert message["event"] == "task_error"
     assert "actions of MultiDiscrete([2 2]) are not supported" in message["message"]
 
 
@@ -187,7 +187,26 @@ def test_a_tasks_own_fault_is_an_error_in_its_words(toy_task, tmp_path):
     code = "def fitness(episode):\n    return float('nan')\n"
     task = toy_task({"fitness": "fitness.py"}, {"fitness.py": code})
     (message,) = run(task, train_job(tmp_path))
-    assert message == {"event": "error", "message": "toy/walk: the fitness of an episode is nan"}
+    assert message == {"event": "task_error", "message": "toy/walk: the fitness of an episode is nan"}
+
+
+def test_a_fault_in_the_tasks_code_names_file_line_and_function(toy_task, tmp_path):
+    code = "def fitness(episode):\n    raise RuntimeError('boom')\n"
+    task = toy_task({"fitness": "fitness.py"}, {"fitness.py": code})
+    (message,) = run(task, train_job(tmp_path))
+    assert message["event"] == "task_error"
+    assert message["message"].endswith("fitness.py:2: fitness() failed (RuntimeError: boom)")
+
+
+def test_rounding_of_single_precision_does_not_make_progress_wrong(toy_task, tmp_path):
+    code = "def progress(state):\n    return 0.0 * state.place - {}\n"
+    job = {"kind": "store", "seeds": [4], "out_file": str(tmp_path / "store.npz")}
+    graded = {"progress": {"source": "fitness.py"}}
+    good = toy_task(graded, {"fitness.py": code.format("3e-8")})
+    assert run(good, job)[0]["event"] == "store"
+    bad = toy_task(graded, {"fitness.py": code.format("1e-3")})
+    (message,) = run(bad, job)
+    assert "it answered -0.001 to place" in message["message"]
 
 
 def test_any_other_fault_is_told_and_raised(toy_task, tmp_path):

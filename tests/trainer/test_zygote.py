@@ -32,9 +32,8 @@ def test_it_makes_its_environments_ahead_of_its_jobs(toy_task, monkeypatch):
     assert prepared == [4], "as many for the judge as for the learner"
 
 
-def test_a_task_that_cannot_be_used_ends_it_with_one_line(toy_task, capsys):
+def test_a_task_that_cannot_be_used_is_refused_in_one_line(toy_task):
     task = toy_task({"env": {"factory": "env.py:absent"}})
     code, said = start(task.model_dump_json())
-    assert (code, said) == (2, b"")
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("env.py: it defines no function 'absent'")
+    assert code == 2
+    assert json.loads(said)["refusal"].endswith("env.py: it defines no function 'absent'")

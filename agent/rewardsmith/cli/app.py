@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -107,6 +108,9 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 def run_app() -> None:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    # A stream that the caller has closed is None.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  (lives as long as the process)
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

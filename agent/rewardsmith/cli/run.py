@@ -2,14 +2,17 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rewardsmith.cli.console import note
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument, TaskArgument
+from rewardsmith.cli.outcome import show_outcome
+from rewardsmith.errors import NoWinnerError
 
 if TYPE_CHECKING:
     from rewardsmith.services.journal.folder import RunFolder
@@ -128,11 +131,11 @@ def run(
         workers=workers or min(MAX_DEFAULT_WORKERS, usable_cores()),
         sandbox=sandbox.value,
         budget=BudgetConfig(
-            max_usd=max_usd,
+            max_usd=_finite(max_usd),
             max_tokens=max_tokens,
             max_env_steps=max_env_steps,
             max_trainings=max_trainings,
-            max_wall_s=max_wall_s,
+            max_wall_s=_finite(max_wall_s),
         ),
     )
 
@@ -141,14 +144,13 @@ def run(
 
 def resume(run: RunArgument, root: RootOption = DEFAULT_ROOT, as_json: JsonOption = False) -> None:
     """Go on with a run that was interrupted; of a finished run, show the result again."""
-    from rewardsmith.cli.outcome import show_outcome
     from rewardsmith.loop.records import read_run
     from rewardsmith.services.journal.folder import find_run
 
     record = read_run(find_run(root, run))
     if record.status == "finished" and record.result is not None:
         note(f"Run {record.folder.name} is finished; this is its result")
-        show_outcome(record.folder.path, record.result, as_json)
+        _finish(record.folder.path, record.result, as_json)
     else:
         _execute(record.folder, as_json)
 
@@ -163,8 +165,19 @@ def _where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
     return DEFAULT_ROOT, name
 
 
+def _finite(limit: float | None) -> float | None:
+    """Return a limit; one that is infinite is none."""
+    return None if limit == float("inf") else limit
+
+
+def _finish(folder: Path, result: Mapping[str, Any], as_json: bool) -> None:
+    """Show a result; a search that found nothing is not a success."""
+    show_outcome(folder, result, as_json)
+    if result["winner"] is None:
+        raise typer.Exit(NoWinnerError.exit_code)
+
+
 def _execute(folder: "RunFolder", as_json: bool) -> None:
-    from rewardsmith.cli.outcome import show_outcome
     from rewardsmith.cli.progress import open_reporter
 
     try:
@@ -176,4 +189,4 @@ def _execute(folder: "RunFolder", as_json: bool) -> None:
     except KeyboardInterrupt:
         note(f"interrupted; `rewardsmith resume {shlex.quote(str(folder.path))}` goes on from here")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    show_outcome(folder.path, result, as_json)
+    _finish(folder.path, result, as_json)

@@ -18,7 +18,7 @@ from rewardsmith.services.models.factory import open_coder
 from rewardsmith.services.sandbox.factory import check_sandbox_name
 from rewardsmith.services.tasks.catalog import load_task, require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task
-from rewardsmith.services.yaml_file import describe_fault, load_yaml_model
+from rewardsmith.services.yaml_file import describe_fault, load_yaml_model, parse_yaml
 
 TASK_PREFIX = "task."
 _RECORDED_PACKAGES = ("gymnasium", "stable-baselines3", "torch", "numpy", "mujoco", "metaworld")
@@ -110,7 +110,7 @@ def _with_settings(model: Model, settings: Sequence[str], prefix: str = "") -> M
 
 def _parse(value: str, text: str) -> Any:
     try:
-        return yaml.safe_load(value)
+        return parse_yaml(value)
     except yaml.YAMLError:
         raise ConfigError(f"--set {text}: the value is not YAML") from None
 

@@ -65,11 +65,15 @@ except ImportError:
 
 if gymnasium is not None:
 
-    class RewardWrapper(gymnasium.Wrapper):
+    class RewardWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         """Gives an environment this reward; its own one moves to info["original_reward"].
 
         Wrap the environment itself, before any wrapper that changes its observations.
         """
+
+        def __init__(self, env):
+            gymnasium.utils.RecordConstructorArgs.__init__(self)
+            super().__init__(env)
 
         def reset(self, *, seed=None, options=None):
             """Reset and take up the first state."""

@@ -60,6 +60,7 @@ class ForkServer:
         args: arguments of the module.
         env: its whole environment.
         error: type of error to raise when the warm process itself fails.
+        refusal: type of error to raise when it says at its start why it cannot serve.
         start_timeout_s: wall-clock limit for its imports.
     """
 
@@ -70,12 +71,14 @@ class ForkServer:
         args: Sequence[str] = (),
         env: Mapping[str, str],
         error: type[RewardsmithError],
+        refusal: type[RewardsmithError] | None = None,
         start_timeout_s: float = 120.0,
     ) -> None:
         self._module = module
         self._args = list(args)
         self._env = dict(env)
         self._error = error
+        self._refusal = refusal or error
         self._start_timeout_s = start_timeout_s
         self._lock = threading.Lock()
         self._is_closed = False
@@ -164,7 +167,9 @@ class ForkServer:
             )
         ours.settimeout(self._start_timeout_s)
         try:
-            self._receive(ours)
+            hello = self._receive(ours)
+            if "refusal" in hello:
+                raise self._refusal(str(hello["refusal"]))
         except BaseException as error:
             ours.close()
             self._process.kill()

@@ -1,6 +1,7 @@
 """YAML files that people write, read into pydantic models with errors that name file, line and key."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
@@ -31,6 +32,25 @@ class _UniqueKeyLoader(yaml.SafeLoader):
                 )
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+# YAML 1.1 takes 1e-3 for a string, since it has no dot; who writes a learning rate means a number.
+_UniqueKeyLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(?:\.\d*)?[eE][-+]?\d+\Z"), list("-+0123456789")
+)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the value of a YAML text, read as `load_yaml_model` reads a file.
+
+    Raises:
+        yaml.YAMLError: it is not YAML.
+    """
+    loader = _UniqueKeyLoader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def load_yaml_model(path: Path, model: type[Model], error: type[RewardsmithError] = ConfigError) -> Model:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from rewardsmith.errors import TrainerError
+from rewardsmith.errors import TaskError, TrainerError
 from rewardsmith.services.forkserver import ForkServer, scrubbed_environment
 from rewardsmith.services.tasks.schema import Task
 
@@ -49,11 +49,14 @@ class TrainerJob:
         Raises:
             TrainerTimeoutError: none came in time; the trainer has been killed.
             TrainerError: the trainer ended, or reports a failure that is not the candidate's.
+            TaskError: it reports that the task is wrong.
         """
         while b"\n" not in self._received:
             self._received += self._receive_bytes(deadline)
         line, self._received = self._received.split(b"\n", 1)
         message: Message = json.loads(line)
+        if message["event"] == "task_error":
+            raise TaskError(str(message["message"]))
         if message["event"] == "error":
             raise TrainerError(str(message["message"]))
         return message
@@ -126,6 +129,7 @@ class TrainerHost:
             args=[task.model_dump_json()],
             env=scrubbed_environment(_DISPLAY_VARIABLES),
             error=TrainerError,
+            refusal=TaskError,
         )
         self._jobs: list[TrainerJob] = []
         self._lock = threading.Lock()

@@ -186,7 +186,8 @@ def find_run(root: Path, text: str) -> Path:
     """
     path = Path(text)
     if text and (path / _CONFIG_FILE).is_file():
-        return path
+        # A relative path such as `.` has no name.
+        return path if path.name else path.resolve()
     runs = {run.name: run for run in list_runs(root)}
     if text in runs:
         return runs[text]

@@ -12,6 +12,7 @@ from rewardsmith.types import FloatArray, Trajectory
 from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.training import check_learner
 
 N_STEPS = 1000
 
@@ -22,6 +23,7 @@ def check_task(maker: EnvMaker, measures: Measures, seed: int) -> list[Finding]:
     """Play random episodes and return findings `{"level": "ok" | "warning" | "error", "text": ...}`."""
     task = maker.task
     try:
+        check_learner(maker)
         trajectories = _random_steps(maker, measures, seed)
     except TaskError as error:
         return [_finding("error", str(error))]

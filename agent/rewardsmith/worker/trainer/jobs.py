@@ -15,7 +15,7 @@ from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
-from rewardsmith.worker.trainer.training import Checkpoint, Training, rollout_steps
+from rewardsmith.worker.trainer.training import Checkpoint, Training, check_learner, rollout_steps
 
 Message = dict[str, Any]
 RewardCall = Callable[[Transitions], RewardAnswer]
@@ -67,7 +67,7 @@ def run_job(
         jobs[job["kind"]](job, maker, measures, channel, reward)
         channel.send({"event": "done"})
     except TaskError as error:
-        channel.send({"event": "error", "message": str(error)})
+        channel.send({"event": "task_error", "message": str(error)})
     except Exception as error:
         channel.send({"event": "error", "message": f"{type(error).__name__}: {error}"})
         raise
@@ -78,6 +78,7 @@ def _describe(
 ) -> None:
     """Say what the driver must know of environment and learner, neither of which it imports."""
     spec = action_spec(maker.make().action_space, maker.task.name)
+    check_learner(maker)
     channel.send(
         {
             "event": "describe",

@@ -1,5 +1,6 @@
 """The task's own measures of an episode: success, progress, fitness. Reward code never meets them."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -11,6 +12,9 @@ from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.schema import FITNESS_FILE, Task
 from rewardsmith.types import ActionArray, BoolArray, FloatArray, Trajectory
 from rewardsmith.worker.trainer.taskenv import import_task_file
+
+PROGRESS_TOLERANCE = 1e-6
+"""Observations are often float32, whose rounding may carry a value a little out of its range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +45,25 @@ class Measures:
         uses_file = any(path.name == FITNESS_FILE for path in task.code_files)
         self._module = import_task_file(task.folder / FITNESS_FILE) if uses_file else None
 
-    def _function(self, name: str) -> Callable[[Any], Any]:
+    def _ask(self, name: str, argument: Any, convert: Callable[[Any], Any]) -> Any:
+        """Return what a function of the task's fitness.py answers, converted."""
+        file = self._task.folder / FITNESS_FILE
         function: Callable[[Any], Any] | None = getattr(self._module, name, None)
         if not callable(function):
-            raise TaskError(f"{self._task.folder / FITNESS_FILE}: it defines no function {name!r}")
-        return function
+            raise TaskError(f"{file}: it defines no function {name!r}")
+        try:
+            return convert(function(argument))
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            line = next((f":{f.lineno}" for f in reversed(frames) if f.filename == str(file)), "")
+            raise TaskError(f"{file}{line}: {name}() failed ({type(error).__name__}: {error})") from error
 
     def _named(self, state: FloatArray) -> SimpleNamespace:
         return SimpleNamespace(**self._layout.view(state))
 
     def success_of(self, state: FloatArray) -> BoolArray:
         """Return the success of each state `(n, state_dim)`, for tasks that compute it from the state."""
-        values = np.asarray(self._function("success")(self._named(state)), dtype=np.bool_)
+        values: BoolArray = self._ask("success", self._named(state), lambda v: np.asarray(v, dtype=np.bool_))
         if values.shape != (len(state),):
             raise TaskError(f"{self._task.name}: success must answer one value for each state")
         return values
@@ -73,10 +84,21 @@ class Measures:
 
     def progress_of(self, state: FloatArray) -> FloatArray:
         """Return the progress of each state `(n, state_dim)` as `(n,)`, in [0, 1]."""
-        values = np.asarray(self._function("progress")(self._named(state)), dtype=np.float64)
-        if values.shape != (len(state),) or not np.all((values >= -1e-9) & (values <= 1 + 1e-9)):
-            raise TaskError(f"{self._task.name}: progress must answer one value in [0, 1] for each state")
-        return values
+        values = self._ask("progress", self._named(state), lambda v: np.asarray(v, dtype=np.float64))
+        what = f"{self._task.name}: progress must answer one value in [0, 1] for each state"
+        if values.shape != (len(state),):
+            raise TaskError(f"{what}; it answered shape {values.shape} to {len(state)} states")
+        clipped: FloatArray = np.clip(values, 0.0, 1.0)
+        wrong = ~(np.abs(values - clipped) <= PROGRESS_TOLERANCE)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise TaskError(f"{what}; it answered {values[row]:g} to {self._shown(state[row])}")
+        return clipped
+
+    def _shown(self, row: FloatArray) -> str:
+        return ", ".join(
+            f"{name} {value[0].tolist()}" for name, value in self._layout.view(row[None]).items()
+        )
 
     def judge(
         self,
@@ -115,7 +137,7 @@ class Measures:
         kind = self._task.file.fitness
         if kind == "success":
             return float(bool(solved))
-        value = episode.env_return if kind == "return" else float(self._function("fitness")(episode))
+        value = episode.env_return if kind == "return" else self._ask("fitness", episode, float)
         if not np.isfinite(value):
             raise TaskError(f"{self._task.name}: the fitness of an episode is {value}")
         return value

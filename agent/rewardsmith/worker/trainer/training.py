@@ -1,6 +1,7 @@
 """One training: learn to a checkpoint, judge the policy, report, go on or stop."""
 
 import inspect
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
+from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.types import Trajectory
 from rewardsmith.worker.trainer.episodes import play_episodes
@@ -24,6 +26,7 @@ from rewardsmith.worker.trainer.rewards import GuardedReward, RewardedVecEnv, Re
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
 
 N_STATISTICS_WINDOWS = 10
+_NOT_FOR_TASKS = ("policy", "env", "seed", "device", "policy_kwargs", "action_noise", "_init_setup_model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,33 @@ def policy_act(model: BaseAlgorithm, normalized: VecNormalize) -> Callable[[list
         return model.predict(normalized.normalize_obs(obs), deterministic=True)[0]
 
     return act
+
+
+def check_learner(maker: EnvMaker) -> None:
+    """Make the learner once, to see that the task's training settings are such that one can be made.
+
+    Raises:
+        TaskError: says which setting Stable-Baselines3 refuses, in its words.
+    """
+    config = maker.task.file.training
+    algorithm: type[BaseAlgorithm] = getattr(stable_baselines3, config.algorithm)
+    known = [name for name in inspect.signature(algorithm).parameters if name not in _NOT_FOR_TASKS]
+    unknown = next((name for name in config.hyperparameters if name not in known), None)
+    if unknown is not None:
+        raise TaskError(
+            f"{maker.task.name}: training.hyperparameters.{unknown}: unknown to {config.algorithm}; "
+            f"it knows {', '.join(known)}"
+        )
+    venv = DummyVecEnv([maker.make] * config.n_envs)
+    try:
+        _make_model(maker.task, VecNormalize(venv), seed=0)
+    except Exception as error:
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300, placeholder=" ...")
+        raise TaskError(
+            f"{maker.task.name}: training: {config.algorithm} cannot be made ({reason})"
+        ) from error
+    finally:
+        venv.close()
 
 
 def rollout_steps(task: Task) -> int:

@@ -3,6 +3,7 @@
 Run as `python -m rewardsmith.worker.trainer.zygote TASK_JSON FD`.
 """
 
+import json
 import socket
 import sys
 from typing import Any
@@ -30,12 +31,13 @@ def warm_up() -> None:
 
 def main(argv: list[str]) -> int:
     """Prepare the task's environment, then serve forks until the driver goes away."""
+    control = socket.socket(fileno=int(argv[1]))
     task = Task.model_validate_json(argv[0])
     try:
         maker, measures = EnvMaker(task), Measures(task)
         maker.prepare(2 * task.file.training.n_envs)
     except RewardsmithError as error:
-        print(error, file=sys.stderr)
+        control.send(json.dumps({"refusal": str(error)}).encode())
         return 2
     warm_up()
 
@@ -45,7 +47,7 @@ def main(argv: list[str]) -> int:
             channel = SocketChannel(connection)
             run_job(job, maker, measures, channel, FollowingCall(client) if client else None)
 
-    serve(socket.socket(fileno=int(argv[1])), run)
+    serve(control, run)
     return 0
 
 
