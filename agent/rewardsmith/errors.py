@@ -69,7 +69,6 @@ class FailureCode(StrEnum):
     BAD_ANSWER = "bad_answer"
     NON_FINITE = "non_finite"
     MAGNITUDE = "magnitude"
-    MUTATION = "mutation"
     NON_DETERMINISTIC = "non_deterministic"
     BATCH_INCONSISTENT = "batch_inconsistent"
     SLOW = "slow"

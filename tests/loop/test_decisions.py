@@ -182,3 +182,13 @@ def test_an_arm_with_failed_trainings_has_no_normalised_score():
     assert _normalised(arms) == 2.0
     arms["winner"]["n_failed"] = 1
     assert _normalised(arms) is None
+
+
+def test_a_decision_says_how_many_proposals_are_constant(session, screened):
+    flat, good = candidate("i02c00"), candidate("i02c01")
+    known = state_of(flat, good)
+    screened(
+        known, [flat, good], Screened(is_constant=True, returns=np.ones(2), reward=np.ones(9)), passed(1.0)
+    )
+    assert [c.id for c in proposing.prefer(session, known)] == ["i02c01"]
+    assert session.journal._decisions["i02/prefer"]["n_constant"] == 1

@@ -1,9 +1,6 @@
 """The fixed layout of a state vector."""
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rewardsmith.contract.layout import ActionSpec, StateField, StateLayout
 
@@ -14,8 +11,6 @@ LAYOUT = StateLayout(
         StateField(name="frame", shape=(2, 2)),
     )
 )
-
-shapes = st.lists(st.lists(st.integers(1, 3), max_size=3).map(tuple), min_size=1, max_size=5)
 
 
 def test_fields_lie_one_after_the_other():
@@ -32,22 +27,9 @@ def test_a_view_has_the_shape_of_its_field_and_shares_memory():
     assert all(np.shares_memory(values, state) for values in view.values())
 
 
-@given(shapes)
-def test_packing_undoes_viewing(shapes):
-    layout = StateLayout(tuple(StateField(name=f"f{i}", shape=shape) for i, shape in enumerate(shapes)))
-    row = np.arange(float(layout.dim))
-    named = {name: values[0] for name, values in layout.view(row[None]).items()}
-    np.testing.assert_array_equal(layout.pack(named), row)
-
-
 def test_names_and_shapes_survive_the_wire():
     again = StateLayout.from_wire(LAYOUT.wire())
     assert [(f.name, f.shape) for f in again.fields] == [(f.name, f.shape) for f in LAYOUT.fields]
-
-
-def test_packing_needs_every_field():
-    with pytest.raises(KeyError, match="frame"):
-        LAYOUT.pack({"pos": np.zeros(3), "speed": 1.0})
 
 
 def test_discrete_actions_are_integers():

@@ -1,7 +1,7 @@
 """The fixed layout of a task's state vector and of its action, as reward code sees them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -65,13 +65,6 @@ class StateLayout:
         """Return each field of a batch `(n, dim)` as a view of shape `(n, *shape)`, by name."""
         n = len(state)
         return {f.name: state[:, self.slices[f.name]].reshape(n, *f.shape) for f in self.fields}
-
-    def pack(self, values: Mapping[str, Any]) -> FloatArray:
-        """Join the values of one state, by field name, to a vector of shape `(dim,)`."""
-        row = np.empty(self.dim, dtype=np.float64)
-        for field in self.fields:
-            row[self.slices[field.name]] = np.asarray(values[field.name], dtype=np.float64).ravel()
-        return row
 
     def wire(self) -> list[list[Any]]:
         """Return `[[name, [*shape]], ...]`, the form in which other processes are told the layout."""

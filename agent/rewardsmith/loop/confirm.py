@@ -26,9 +26,12 @@ def confirm(session: Session, state: SearchState) -> None:
         return
     plans = {c.id: _plans(session, c) for c in challengers}
     n_seeds = session.config.method.select.confirm_seeds
-    session.reporter.line(f"  confirming {', '.join(plans)} at full budget, {n_seeds} fresh seeds each")
     answers = run_plans(
-        session, state, [p for each in plans.values() for p in each], f"i{state.iteration:02d}/confirm"
+        session,
+        state,
+        [p for each in plans.values() for p in each],
+        f"i{state.iteration:02d}/confirm",
+        f"  confirming {', '.join(plans)} at full budget, {n_seeds} fresh seeds each",
     )
     for candidate in sorted(challengers, key=lambda c: c.id):
         for plan in plans[candidate.id]:

@@ -43,12 +43,10 @@ def compare(session: Session, state: SearchState, winner: Candidate) -> Finals:
         return Finals(arms={}, human_normalised=None, note="left out, since final.seeds is 0")
     names = [WINNER, *(session.task.file.baselines if final.baselines else ())]
     plans = [_plan(session, winner, name, i) for i in range(final.seeds) for name in names]
-    session.reporter.line(
-        f"Final comparison: {', '.join(names)}, {final.seeds} fresh seeds each, "
-        f"{session.task.file.training.total_timesteps} steps"
-    )
+    steps = session.task.file.training.total_timesteps
+    what = f"Final comparison: {', '.join(names)}, {final.seeds} fresh seeds each, {steps} steps"
     try:
-        answers = run_plans(session, state, plans, LABEL)
+        answers = run_plans(session, state, plans, LABEL, what)
     except BudgetExhausted as verdict:
         return Finals(arms={}, human_normalised=None, note=f"left out for the budget: {verdict}")
     arms = {name: _arm([answers[p.key] for p in plans if p.key.split("/")[1] == name]) for name in names}

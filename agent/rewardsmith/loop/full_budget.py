@@ -34,9 +34,9 @@ def full_plan(
 
 
 def run_plans(
-    session: Session, state: SearchState, plans: Sequence[TrainingPlan], label: str
+    session: Session, state: SearchState, plans: Sequence[TrainingPlan], label: str, announcement: str
 ) -> dict[str, JsonObject]:
-    """Run the plans and return their answers by key.
+    """Say what is done, run the plans, and return their answers by key.
 
     Raises:
         BudgetExhausted: they do not all fit into what is left of a budget; none is started.
@@ -44,6 +44,7 @@ def run_plans(
     """
     session.check_wall_clock(label)
     _reserve(session, state, plans)
+    session.reporter.line(announcement)
     runner = state.runner(session, lambda key, checkpoint: None)
     session.reporter.begin(label, f"{label.rsplit('/')[-1]} trainings", len(plans))
     done = 0

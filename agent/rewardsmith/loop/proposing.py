@@ -133,6 +133,7 @@ def prefer(session: Session, state: SearchState) -> list[Candidate]:
         f"i{state.iteration:02d}/prefer",
         {
             "n_proposed": len(new),
+            "n_constant": sum(c.is_constant for c in new),
             "failures": dict(sorted(Counter(str(c.failure) for c in new if c.failure).items())),
             "n_trajectories": len(store.trajectories),
             "n_pairs": len(pairs),

@@ -49,7 +49,9 @@ def _iterate(session: Session, state: SearchState) -> None:
     chosen = prefer(session, state)
     ranked = [c.preference for c in new if c.preference is not None]
     best = f", best preference accuracy {max(ranked):.3f}" if ranked else ""
-    say(f"  {len(new) - n_failed} valid, {n_failed} turned down{best}; training {len(chosen)}")
+    n_constant = sum(c.is_constant for c in new)
+    constant = f" ({n_constant} constant)" if n_constant else ""
+    say(f"  {len(new) - n_failed} valid{constant}, {n_failed} turned down{best}; training {len(chosen)}")
     train_candidates(session, state, chosen)
     confirm(session, state)
     _select(session, state)
