@@ -45,6 +45,16 @@ class TrainerError(RewardsmithError):
     exit_code = 3
 
 
+class ModelError(RewardsmithError):
+    """Raised when a language model cannot be used as it was asked for: its name, its key or its settings."""
+
+
+class ModelUnavailableError(RewardsmithError):
+    """Raised when a language model does not answer for now; the run can be resumed later."""
+
+    exit_code = 3
+
+
 class NoWinnerError(RewardsmithError):
     """Raised when a command needs a winner and the run has none yet."""
 
@@ -58,6 +68,14 @@ class BudgetExhausted(RewardsmithError):  # noqa: N818  (an ending, not a fault)
 class FailureCode(StrEnum):
     """Why a candidate was turned down. The values stand in journals and in messages to the coder."""
 
+    # the model gave no code
+    MODEL_ERROR = "model_error"
+    EMPTY = "empty"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    NO_CODE = "no_code"
+    PLACEHOLDER = "placeholder"
+    BAD_FORM = "bad_form"
     # before anything runs
     SYNTAX = "syntax"
     FORBIDDEN = "forbidden"
