@@ -5,7 +5,11 @@ Meta-World 3 ignores `reset(seed=...)` and draws a goal from 50 tasks that were 
 
 import gymnasium as gym
 import mujoco
+import numpy as np
 from gymnasium.envs.mujoco import MujocoEnv
+
+CAMERA = {"lookat": np.array([0.0, 0.7, 0.2]), "distance": 1.4, "azimuth": 155.0, "elevation": -30.0}
+"""A view of the table; of Meta-World's own, the near ones hang upside down and the other is far away."""
 
 
 class MetaWorld(gym.Wrapper):
@@ -41,6 +45,7 @@ def make(env_name, render_mode=None):
     from metaworld.env_dict import ALL_V3_ENVIRONMENTS
 
     env = ALL_V3_ENVIRONMENTS[env_name](render_mode=render_mode)
+    env.mujoco_renderer.default_cam_config = CAMERA
     env._partially_observable = False
     # Observations are clipped to this cached space, which still hides the goal.
     env.__dict__.pop("sawyer_observation_space", None)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from rewardsmith.arrays import load_arrays
+from rewardsmith.arrays import dump_arrays, load_arrays
 from rewardsmith.errors import CandidateError, TaskError
 from rewardsmith.trajectories import dump_trajectories
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.trainer.check import check_task
 from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
+from rewardsmith.worker.trainer.frames import Projector, load_episode
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
@@ -56,13 +57,19 @@ def run_job(
     """Run one job and report how it ended.
 
     Args:
-        job: `{"kind": "describe" | "store" | "train" | "check", ...}`.
+        job: `{"kind": "describe" | "store" | "train" | "check" | "frames", ...}`.
         maker: makes the task's environments.
         measures: the task's measures.
         channel: to the driver.
         reward: the box, for trainings under a candidate.
     """
-    jobs = {"describe": _describe, "store": _store, "train": _train, "check": _check}
+    jobs = {
+        "describe": _describe,
+        "store": _store,
+        "train": _train,
+        "check": _check,
+        "frames": _frames,
+    }
     try:
         jobs[job["kind"]](job, maker, measures, channel, reward)
         channel.send({"event": "done"})
@@ -102,6 +109,29 @@ def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, 
 def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
     """Test the task's own contract."""
     channel.send({"event": "check", "findings": check_task(maker, measures, seed=job["seed"])})
+
+
+def _frames(
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None
+) -> None:
+    """Play recorded episodes again and write pictures of them, `frames_0` of the first and so on."""
+    projector = Projector(maker, width=job["width"], height=job["height"])
+    try:
+        films = [
+            projector.film(load_episode(e["file"], e["index"]), e["seed"], job["n_frames"])
+            for e in job["episodes"]
+        ]
+    finally:
+        projector.close()
+    arrays = {f"frames_{number}": film.frames for number, film in enumerate(films)}
+    Path(job["out_file"]).write_bytes(dump_arrays(arrays))
+    channel.send(
+        {
+            "event": "frames",
+            "episodes": [{"steps": f.steps, "replayed_exactly": f.replayed_exactly} for f in films],
+            "env_steps": sum(film.env_steps for film in films),
+        }
+    )
 
 
 def _train(
