@@ -30,6 +30,16 @@ class ProposeConfig(_Part):
     """Proposals an iteration; None asks for as many as the coder is good for."""
     carry: int = Field(default=64, ge=0)
     """Best-ranked candidates without a training that stay in the race and are ranked again."""
+    temperature: float | None = Field(default=1.0, ge=0, le=2)
+    """Of a language model's sampling; None leaves it to the model."""
+    output: Literal["code", "template"] = "code"
+    """What a language model writes: Python, or a choice of terms and weights by JSON schema."""
+    few_shot: bool = True
+    """Whether a language model is shown one example, from a task of another kind."""
+    history_turns: int = Field(default=4, ge=0)
+    """Earlier iterations that a language model is shown: the best code of each, with what became of it."""
+    failures: int = Field(default=8, ge=0)
+    """Most kinds of earlier failures that a language model is told to avoid."""
 
 
 class GateConfig(_Part):
@@ -99,17 +109,66 @@ class FinalConfig(_Part):
     """Whether the task's baselines are trained beside the winner."""
 
 
+class RepairConfig(_Part):
+    """What becomes of proposals that fail before training, where a language model wrote them."""
+
+    attempts: int = Field(default=2, ge=0)
+    """How often a coder is asked to mend one, with the reason and the trace."""
+
+
+class FeedbackConfig(_Part):
+    """What a coder that reads feedback is told of earlier candidates."""
+
+    process: bool = True
+    """How training went: checkpoints, and statistics of every component."""
+    trajectory: bool = True
+    """The rollouts of highest and lowest return, with states and components along the way."""
+    preference: bool = True
+    """How well it orders stored trajectories, and the pair that it gets most wrong."""
+    critique: bool = True
+    """Whether an evaluator model reads all that and says what to change."""
+    visual: bool = False
+    """Whether that model also sees frames of both rollouts."""
+
+
 class MethodConfig(_Part):
     """A method: a configuration of the one loop."""
 
     description: str = ""
     store: StoreConfig = StoreConfig()
     propose: ProposeConfig = ProposeConfig()
+    repair: RepairConfig = RepairConfig()
     gate: GateConfig = GateConfig()
     train: TrainConfig = TrainConfig()
+    feedback: FeedbackConfig = FeedbackConfig()
     select: SelectConfig = SelectConfig()
     stop: StopConfig = StopConfig()
     final: FinalConfig = FinalConfig()
+
+
+class ModelConfig(_Part):
+    """A model, and how calls to it are made."""
+
+    name: str = "builtin"
+    """`builtin`, `replay:RUN`, `openai/NAME`, or a LiteLLM name such as `anthropic/NAME`."""
+    base_url: str | None = None
+    """Where an OpenAI-compatible server of one's own listens."""
+    recording: str | None = None
+    """Of `replay:RUN` the folder of that run."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key; None is the provider's usual one."""
+    timeout_s: float = Field(default=300.0, gt=0)
+    """Wall-clock limit of one attempt."""
+    attempts: int = Field(default=6, gt=0)
+    """Most attempts at one call, where the failure is one that may pass."""
+    backoff_s: float = Field(default=1.0, ge=0)
+    """Scale of the random waits between attempts, which double each time."""
+    max_wait_s: float = Field(default=120.0, ge=0)
+    """Longest wait between attempts; a server that asks for a longer one is given up for now."""
+    max_tokens: int = Field(default=8192, gt=0)
+    """Most tokens of one answer, its reasoning included."""
+    parameters: dict[str, Any] = {}
+    """Further fields of every call as they are, such as `reasoning_effort`."""
 
 
 class BudgetConfig(_Part):
@@ -129,7 +188,10 @@ class RunConfig(_Part):
     task_folder: str
     task_file: dict[str, Any]
     task_digest: str
-    model: str = "builtin"
+    model: ModelConfig = ModelConfig()
+    """Who writes rewards."""
+    evaluator: ModelConfig | None = None
+    """Who criticises them; None where no one does."""
     method_name: str = "rewardsmith"
     method: MethodConfig = MethodConfig()
     seed: int = Field(default=0, ge=0)

@@ -1,0 +1,1 @@
+"""Calls to language models: clients, retries, prices, recordings."""

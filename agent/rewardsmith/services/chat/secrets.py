@@ -1,0 +1,29 @@
+"""Keeps what the environment holds in secret out of journals, logs and prompts."""
+
+import os
+import re
+from collections.abc import Iterable
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:api)?(?:key|token|secret|passw(?:or)?d|pass|credential|auth)s?(?:_|$)"
+)
+_MIN_LENGTH = 8
+"""Shorter values, such as `yes` or `1234`, would blank out ordinary words."""
+# The last form is a key that a server has masked but for its beginning and end.
+_LOOKS_SECRET = re.compile(r"(?i)\b(?:bearer\s+[\w.*~+/=-]{6,}|sk-[\w*-]{6,}|[\w-]{2,}\*{4,}[\w-]*)")
+
+
+def redact(text: str, variables: Iterable[str] = ()) -> str:
+    """Return the text without the values of environment variables that are named like secrets.
+
+    A server may repeat a key that it was sent, in an error or in an answer.
+
+    Args:
+        text: what came from outside.
+        variables: further variables that hold secrets, whatever they are called.
+    """
+    named = set(variables)
+    for name, value in os.environ.items():
+        if name in named or (len(value) >= _MIN_LENGTH and _SECRET_NAME.search(name)):
+            text = text.replace(value, f"[{name}]") if value else text
+    return _LOOKS_SECRET.sub("[key]", text)
