@@ -61,13 +61,21 @@ def end_run(folder: RunFolder, winner: str | None) -> dict[str, Any]:
     result = {
         "task": "classic/pendulum",
         "model": "builtin",
+        "evaluator": None,
         "method": "rewardsmith",
         "seed": 3,
         "ended": "count: 1 iterations",
         "winner": winner
         and {"id": winner, "origin": "fresh", "fitness": 0.7, "progress": 0.8, "confirmed_seeds": 0},
         "final": None,
-        "totals": {"proposals": 3, "trainings": 2, "env_steps": 3100, "tokens": 0, "usd": None},
+        "totals": {
+            "proposals": 3,
+            "trainings": 2,
+            "env_steps": 3100,
+            "tokens": 0,
+            "usd": None,
+            "calls_of_unknown_cost": 0,
+        },
     }
     with folder.writer() as journal:
         journal.decide("stop", {"reason": result["ended"], "best": winner})

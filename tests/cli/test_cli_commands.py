@@ -132,7 +132,7 @@ def test_a_missing_extra_is_told_with_its_remedy(tmp_path):
 
 
 def test_an_unknown_model_leaves_no_run_behind(tmp_path):
-    assert "unknown model 'nobody'" in refused("run", "pendulum", "--model", "nobody")
+    assert "no provider is known for the model 'nobody'" in refused("run", "pendulum", "--model", "nobody")
     assert not (tmp_path / "runs").exists()
 
 

@@ -54,6 +54,7 @@ def trajectory(length=4, fitness=0.0):
 def state_of(*candidates, random_fitness=0.1, best=None):
     return SearchState(
         action=ActionSpec(dim=1),
+        opening_brief=None,
         store=TrajectoryStore().grown([trajectory(4), trajectory(5, 0.5)], "ref"),
         horizon=5,
         rollout_steps=8,

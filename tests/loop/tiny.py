@@ -1,6 +1,8 @@
 """A whole run that takes seconds: the pendulum, a dozen proposals, trainings of a few hundred steps."""
 
-from rewardsmith.config import BudgetConfig, RunConfig
+from pathlib import Path
+
+from rewardsmith.config import BudgetConfig, ModelConfig, RunConfig
 from rewardsmith.loop.reporter import SilentReporter
 from rewardsmith.loop.setup import resolve
 
@@ -31,13 +33,22 @@ SETTINGS = (
 )
 
 
-def tiny_config(*settings: str, seed: int = 0, budget: BudgetConfig | None = None) -> RunConfig:
+def tiny_config(
+    *settings: str,
+    seed: int = 0,
+    budget: BudgetConfig | None = None,
+    model: ModelConfig | str = "builtin",
+    evaluator: ModelConfig | None = None,
+    root: Path = Path("runs"),
+) -> RunConfig:
     """Return the configuration of a tiny run."""
     return resolve(
         task="classic/pendulum",
         method="rewardsmith",
         settings=[*SETTINGS, *settings],
-        model="builtin",
+        model=model,
+        evaluator=evaluator,
+        root=root,
         seed=seed,
         workers=2,
         sandbox="local",

@@ -25,7 +25,11 @@ def show_outcome(folder: Path, result: Mapping[str, Any], as_json: bool) -> None
     if as_json:
         say_json(outcome_document(folder, result))
         return
-    say(f"{result['task']}, model {result['model']}, method {result['method']}, seed {result['seed']}")
+    evaluator = f", evaluator {result['evaluator']}" if result["evaluator"] else ""
+    say(
+        f"{result['task']}, model {result['model']}{evaluator}, method {result['method']}, "
+        f"seed {result['seed']}"
+    )
     say(f"Ended: {result['ended']}")
     _show_winner(result["winner"])
     _show_totals(result["totals"])
@@ -61,6 +65,8 @@ def _show_winner(winner: Mapping[str, Any] | None) -> None:
 
 def _show_totals(totals: Mapping[str, Any]) -> None:
     usd = "unknown cost" if totals["usd"] is None else f"{totals['usd']:.2f} USD"
+    if totals["usd"] and totals["calls_of_unknown_cost"]:
+        usd += f" and {count(totals['calls_of_unknown_cost'])} calls of unknown cost"
     say(
         f"Used: {count(totals['proposals'])} proposals, {count(totals['trainings'])} trainings, "
         f"{count(totals['env_steps'])} environment steps, {count(totals['tokens'])} tokens, {usd}"

@@ -15,12 +15,14 @@ from rewardsmith.cli.outcome import show_outcome
 from rewardsmith.errors import NoWinnerError
 
 if TYPE_CHECKING:
+    from rewardsmith.config import ModelConfig
     from rewardsmith.services.journal.folder import RunFolder
 
 PANEL = "Search for rewards"
 EXIT_INTERRUPTED = 130
 MAX_DEFAULT_WORKERS = 8
 
+_MODELS = "Models"
 _BUDGET = "Budget"
 _OUTPUT = "Output"
 
@@ -42,6 +44,8 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:\n\n"
         "  rewardsmith run classic/pendulum\n\n"
         "  rewardsmith run classic/pendulum --iterations 2 --candidates 64 --seed 1 --out runs/first\n\n"
+        "  rewardsmith run classic/pendulum --model openai/gpt-5-mini --max-usd 1\n\n"
+        "  rewardsmith run classic/pendulum --model openai/qwen3 --base-url http://localhost:11434/v1\n\n"
         "  rewardsmith run classic/pendulum -s train.keep=2 -s task.training.total_timesteps=20000",
     )(run)
     app.command("resume", rich_help_panel=PANEL)(resume)
@@ -55,8 +59,40 @@ def usable_cores() -> int:
 def run(
     task: TaskArgument,
     model: Annotated[
-        str, typer.Option(help="Who writes the rewards; builtin needs no key and no network.")
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Who writes the rewards: builtin (no key, no network), openai/NAME, PROVIDER/NAME as "
+            "LiteLLM calls it, or replay:RUN.",
+            rich_help_panel=_MODELS,
+        ),
     ] = "builtin",
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="An OpenAI-compatible server of your own: vLLM, Ollama, llama.cpp.",
+            rich_help_panel=_MODELS,
+        ),
+    ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIABLE",
+            help="The environment variable that holds the key, if not the provider's usual one.",
+            rich_help_panel=_MODELS,
+        ),
+    ] = None,
+    evaluator_model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Who criticises the rewards; MODEL if left out.", rich_help_panel=_MODELS
+        ),
+    ] = None,
+    evaluator_base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The evaluator's own server.", rich_help_panel=_MODELS),
+    ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="How to search: a shipped method or a YAML file.")
     ] = "rewardsmith",
@@ -66,7 +102,8 @@ def run(
             "--set",
             "-s",
             metavar="KEY=VALUE",
-            help="Change a key of the method, or of the task after `task.`; may be given often.",
+            help="Change a key of the method, or of the task after `task.`, of the model after `model.`, "
+            "of the evaluator after `evaluator.`; may be given often.",
         ),
     ] = None,
     iterations: Annotated[
@@ -113,10 +150,19 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="Name of the new folder in ./runs.", rich_help_panel=_OUTPUT),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            metavar="",
+            help="Show the plan and the first prompt; call no model, train nothing, leave nothing behind.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search for a reward for TASK, and compare the best with the task's baselines."""
-    from rewardsmith.config import BudgetConfig
+    from rewardsmith.config import BudgetConfig, ModelConfig
     from rewardsmith.loop.setup import resolve
     from rewardsmith.services.journal.folder import RunFolder
 
@@ -126,7 +172,8 @@ def run(
         task=task,
         method=method,
         settings=[*(settings or ()), *(f"{key}={value}" for key, value in short if value is not None)],
-        model=model,
+        model=ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env),
+        evaluator=_evaluator(evaluator_model, evaluator_base_url, api_key_env),
         seed=seed,
         workers=workers or min(MAX_DEFAULT_WORKERS, usable_cores()),
         sandbox=sandbox.value,
@@ -137,8 +184,14 @@ def run(
             max_trainings=max_trainings,
             max_wall_s=_finite(max_wall_s),
         ),
+        root=DEFAULT_ROOT,
+        dry=dry_run,
     )
+    if dry_run:
+        from rewardsmith.cli.dry_run import show_plan
 
+        show_plan(config, as_json)
+        return
     _execute(RunFolder.create(root, folder_name, config.model_dump(mode="json")), as_json)
 
 
@@ -163,6 +216,17 @@ def _where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
     if name is not None and (not name or Path(name).name != name or name.startswith((".", "-"))):
         raise typer.BadParameter(f"{name!r} is not a name; --out takes a path", param_hint="--name")
     return DEFAULT_ROOT, name
+
+
+def _evaluator(model: str | None, base_url: str | None, api_key_env: str | None) -> "ModelConfig | None":
+    from rewardsmith.config import ModelConfig
+
+    if model is None:
+        if base_url is not None:
+            raise typer.BadParameter("needs --evaluator-model", param_hint="--evaluator-base-url")
+        return None
+    # The coder's key is for the coder's provider.
+    return ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env if base_url else None)
 
 
 def _finite(limit: float | None) -> float | None:

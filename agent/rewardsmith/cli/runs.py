@@ -9,6 +9,7 @@ import typer
 
 from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument
+from rewardsmith.cli.transcript import transcript
 from rewardsmith.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _TRAINED = (
     Column(title="confirmed", align="right"),
     Column(title="end", fold=True),
 )
+
+app.command("transcript")(transcript)
 
 
 @app.command("list")
@@ -97,7 +100,8 @@ def _head(record: "RunRecord") -> dict[str, Any]:
         "name": record.folder.name,
         "path": str(record.folder.path),
         "task": config.task,
-        "model": config.model,
+        "model": config.model.name,
+        "evaluator": config.evaluator and config.evaluator.name,
         "method": config.method_name,
         "seed": config.seed,
         "status": record.status,
@@ -133,7 +137,9 @@ def _moment(started: float | None) -> str:
 def _show_head(record: "RunRecord") -> None:
     config = record.config
     say(f"{record.folder.name}  {record.status}, started {_moment(record.started)}")
-    say(f"  {config.task}, model {config.model}, method {config.method_name}, seed {config.seed}")
+    evaluator = f", evaluator {config.evaluator.name}" if config.evaluator else ""
+    models = f"model {config.model.name}{evaluator}"
+    say(f"  {config.task}, {models}, method {config.method_name}, seed {config.seed}")
     say(f"  {count(record.env_steps)} environment steps, {record.trainings} trainings so far")
     if record.best is not None:
         best = record.best

@@ -1,7 +1,7 @@
 """Candidates of a run and what is known of them."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,8 @@ class Candidate:
     is_constant: bool = False
     was_chosen: bool = False
     """Whether it was chosen for training, whatever came of it."""
+    mended: list[tuple[FailureCode, str]] = field(default_factory=list)
+    """Why earlier versions of its code were turned down."""
     preference: float | None = None
     returns: FloatArray | None = None
     reward: FloatArray | None = None
@@ -64,6 +66,12 @@ class Candidate:
     def forget_scores(self) -> None:
         """Drop what it scored on a store that has grown since."""
         self.returns = self.reward = None
+
+    def replace_by(self, proposal: Proposal) -> None:
+        """Let a mended proposal take the place of one that was turned down."""
+        assert self.failure is not None
+        self.mended.append((self.failure, self.message))
+        self.proposal, self.failure, self.message = proposal, proposal.failure, proposal.message
 
     def fail(self, code: FailureCode, message: str) -> None:
         """Turn it down."""
@@ -99,6 +107,14 @@ class Candidate:
             progress=judged.get("progress"),
             success_rate=judged.get("success"),
         )
+
+
+def new_candidates(iteration: int, proposals: Sequence[Proposal]) -> list[Candidate]:
+    """Return the candidates of an iteration; those that came without usable code have failed already."""
+    return [
+        Candidate(id=candidate_id(iteration, i), proposal=p, failure=p.failure, message=p.message)
+        for i, p in enumerate(proposals)
+    ]
 
 
 def source_digest(source: str) -> str:

@@ -12,10 +12,12 @@ import numpy as np
 from rewardsmith.arrays import dump_arrays, load_arrays
 from rewardsmith.contract.static_checks import normalised_ast
 from rewardsmith.errors import CandidateError, FailureCode
-from rewardsmith.loop.candidates import Candidate, candidate_id, source_digest
+from rewardsmith.loop.candidates import Candidate, new_candidates, source_digest
+from rewardsmith.loop.failures import failure_notes
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, validation_sample
 from rewardsmith.seeds import derive_seed
+from rewardsmith.services.chat.calls import no_calls
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.models.base import CandidateRecord, Proposal, ProposeRequest
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
@@ -28,49 +30,63 @@ N_SHOWN = 10
 """Best-ranked candidates that a decision names, for those who read the journal."""
 
 
+def proposal_request(session: Session, state: SearchState) -> ProposeRequest:
+    """Return what the coder is asked for in this iteration."""
+    it, config = state.iteration, session.config.method.propose
+    n_turns = config.history_turns
+    best = state.candidates[state.best] if state.best is not None else None
+    return ProposeRequest(
+        # A model's prompt must not change with the store, or no cache would hold it.
+        brief=state.opening_brief if session.coder.reads_feedback else state.brief(session),
+        n=config.candidates or session.coder.preferred_candidates,
+        seed=derive_seed(session.config.seed, "propose", f"i{it:02d}"),
+        iteration=it,
+        history=_history(session, state),
+        turns=tuple(state.turns[-n_turns:]) if n_turns else (),
+        best=None if best is None else best.record(session.config.method.select),
+        failures=failure_notes(state.candidates.values(), config.failures),
+    )
+
+
 def propose(session: Session, state: SearchState) -> list[Candidate]:
     """Ask the coder for proposals; duplicates of earlier code are turned down."""
     it = state.iteration
-    history = _history(session, state)
-    request = ProposeRequest(
-        brief=state.brief(session),
-        n=session.config.method.propose.candidates or session.coder.preferred_candidates,
-        seed=derive_seed(session.config.seed, "propose", f"i{it:02d}"),
-        iteration=it,
-        history=history,
-    )
+    request = proposal_request(session, state)
+    # Model calls are effects of their own: on replay they settle their budgets, then give the same answers.
+    called = session.coder.propose(request, session.ask) if session.coder.reads_feedback else None
 
     def run() -> JsonObject:
-        proposals = session.coder.propose(request)
+        proposals = session.coder.propose(request, no_calls) if called is None else called
         return {"proposals": session.objects.put_json([asdict(p) for p in proposals])}
 
     answer = session.journal.effect(
         Effect(
             key=f"i{it:02d}/propose",
             request={
-                "model": session.config.model,
+                "model": session.config.model.name,
                 "n": request.n,
                 "seed": request.seed,
-                "history": _digest([asdict(r) for r in history]),
+                "history": _digest([asdict(r) for r in request.history]),
             },
             run=run,
         )
     )
     rows: list[dict[str, Any]] = session.objects.get_json(answer["proposals"])
-    new = [
-        Candidate(id=candidate_id(it, i), proposal=Proposal(**{**row, "parents": tuple(row["parents"])}))
-        for i, row in enumerate(rows)
-    ]
-    _turn_down_duplicates(state, new)
+    new = new_candidates(it, [Proposal.from_json(row) for row in rows])
+    turn_down_duplicates(state, new)
     state.candidates.update((c.id, c) for c in new)
     return new
 
 
 def screen_candidates(session: Session, state: SearchState, new: Sequence[Candidate]) -> None:
     """Validate the new candidates and score all that matter on the store as it is now."""
-    it = state.iteration
-    store = state.store.ranking_choice(session.config.method.store.ranked_on)
     batch = [c for c in new if c.failure is None] + _carried(session, state, new)
+    screen_batch(session, state, batch, f"i{state.iteration:02d}/screen")
+
+
+def screen_batch(session: Session, state: SearchState, batch: Sequence[Candidate], key: str) -> None:
+    """Validate and score candidates, as the one effect `key`."""
+    store = state.store.ranking_choice(session.config.method.store.ranked_on)
 
     def run() -> JsonObject:
         results = screen(
@@ -91,16 +107,9 @@ def screen_candidates(session: Session, state: SearchState, new: Sequence[Candid
             "arrays": session.objects.put_bytes(dump_arrays(arrays)),
         }
 
-    answer = session.journal.effect(
-        Effect(
-            key=f"i{it:02d}/screen",
-            request={
-                "sources": _digest([source_digest(c.source) for c in batch]),
-                "store": list(store.refs),
-            },
-            run=run,
-        )
-    )
+    sources = _digest([source_digest(c.source) for c in batch])
+    request = {"sources": sources, "store": list(store.refs)}
+    answer = session.journal.effect(Effect(key=key, request=request, run=run))
     arrays = load_arrays(session.objects.get_bytes(answer["arrays"]))
     scored = iter(zip(arrays.get("returns", ()), arrays.get("reward", ()), strict=True))
     for candidate, row in zip(batch, session.objects.get_json(answer["rows"]), strict=True):
@@ -171,9 +180,11 @@ def _carried(session: Session, state: SearchState, new: Sequence[Candidate]) -> 
     return [c for c in earlier if c.is_trained or c.id in best]
 
 
-def _turn_down_duplicates(state: SearchState, new: Sequence[Candidate]) -> None:
+def turn_down_duplicates(state: SearchState, new: Sequence[Candidate]) -> None:
+    """Turn down code that an earlier candidate, or an earlier one of these, has already."""
     first: dict[str, str] = {}
-    for candidate in [*state.candidates.values(), *new]:
+    others = [c for c in state.candidates.values() if c not in new]
+    for candidate in [*others, *new]:
         try:
             form = normalised_ast(candidate.source)
         except CandidateError:

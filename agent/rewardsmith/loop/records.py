@@ -69,6 +69,7 @@ class IterationRecord:
     Attributes:
         number: counted from 1.
         proposals_ref: the object that holds its proposals, or None where they are not recorded yet.
+        repair_refs: the objects that hold mended proposals by candidate, later ones replacing earlier ones.
         n_proposed: proposals, or None before they were screened.
         failures: how many proposals were turned down before training, by reason.
         n_trajectories: trajectories on which proposals were ranked.
@@ -80,6 +81,7 @@ class IterationRecord:
 
     number: int
     proposals_ref: str | None = None
+    repair_refs: tuple[str, ...] = ()
     n_proposed: int | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     n_trajectories: int = 0
@@ -166,12 +168,14 @@ def read_proposals(record: RunRecord) -> dict[str, Proposal]:
         RunFolderError: an object is missing or damaged.
     """
     proposals: dict[str, Proposal] = {}
+    objects = record.folder.objects
     for iteration in record.iterations:
         if iteration.proposals_ref is not None:
-            rows = record.folder.objects.get_json(iteration.proposals_ref)
-            for index, row in enumerate(rows):
-                proposal = Proposal(**{**row, "parents": tuple(row["parents"])})
-                proposals[candidate_id(iteration.number, index)] = proposal
+            for index, row in enumerate(objects.get_json(iteration.proposals_ref)):
+                proposals[candidate_id(iteration.number, index)] = Proposal.from_json(row)
+        for ref in iteration.repair_refs:
+            mended = objects.get_json(ref)
+            proposals.update((name, Proposal.from_json(row)) for name, row in mended.items())
     return proposals
 
 
@@ -219,6 +223,7 @@ def _iterations(
         yield IterationRecord(
             number=number,
             proposals_ref=answers.get(f"{prefix}/propose", {}).get("proposals"),
+            repair_refs=tuple(_repairs(prefix, answers)),
             n_proposed=prefer.get("n_proposed"),
             failures=prefer.get("failures", {}),
             n_trajectories=prefer.get("n_trajectories", 0),
@@ -227,6 +232,13 @@ def _iterations(
             trained=tuple(_trained(row, answers, decisions) for row in prefer.get("chosen", ())),
             best=_best(select),
         )
+
+
+def _repairs(prefix: str, answers: Mapping[str, Any]) -> Iterator[str]:
+    attempt = 1
+    while (answer := answers.get(f"{prefix}/repair{attempt}")) is not None:
+        yield answer["proposals"]
+        attempt += 1
 
 
 def _best(select: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

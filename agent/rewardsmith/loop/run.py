@@ -42,7 +42,7 @@ def reward_file(folder: RunFolder, winner: Candidate) -> str:
     return render_reward_file(
         task_of(config),
         winner.source,
-        f"candidate {winner.id} of run {folder.name}, written by {config.model}",
+        f"candidate {winner.id} of run {folder.name}, written by {config.model.name}",
     )
 
 
@@ -56,7 +56,8 @@ def _result(
     used = session.ledger.used
     return {
         "task": session.task.name,
-        "model": session.config.model,
+        "model": session.config.model.name,
+        "evaluator": session.config.evaluator and session.config.evaluator.name,
         "method": session.config.method_name,
         "seed": session.config.seed,
         "sandbox": session.sandbox.name,
@@ -69,7 +70,9 @@ def _result(
             "trainings": used.trainings,
             "env_steps": used.env_steps,
             "tokens": used.tokens,
-            "usd": used.usd,
+            # Nothing is known to have cost nothing as long as the price of a call is not known.
+            "usd": None if used.usd_unknown_calls and not used.usd else used.usd,
+            "calls_of_unknown_cost": used.usd_unknown_calls,
         },
     }
 

@@ -5,6 +5,8 @@ from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.confirm import confirm
 from rewardsmith.loop.halving import train_candidates
 from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
+from rewardsmith.loop.reflecting import reflect
+from rewardsmith.loop.repairing import repair
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, start_state
 from rewardsmith.stages.selection import Score
@@ -27,10 +29,11 @@ def search(session: Session) -> tuple[SearchState | None, str]:
         while True:
             state.iteration += 1
             session.check_wall_clock(f"i{state.iteration:02d}/start")
-            _iterate(session, state)
+            chosen = _iterate(session, state)
             reason = _reason_to_stop(session, state)
             if reason is not None:
                 break
+            reflect(session, state, chosen)
     except BudgetExhausted as verdict:
         reason = f"budget: {verdict}"
         if state is not None:
@@ -39,12 +42,14 @@ def search(session: Session) -> tuple[SearchState | None, str]:
     return state, reason
 
 
-def _iterate(session: Session, state: SearchState) -> None:
+def _iterate(session: Session, state: SearchState) -> list[Candidate]:
+    """Run one iteration and return the candidates that were to be trained."""
     say = session.reporter.line
     say(f"Iteration {state.iteration} of {session.config.method.stop.iterations}")
     new = propose(session, state)
     say(f"  {session.coder.name} proposed {len(new)} reward functions")
     screen_candidates(session, state, new)
+    repair(session, state, new)
     n_failed = sum(c.failure is not None for c in new)
     chosen = prefer(session, state)
     ranked = [c.preference for c in new if c.preference is not None]
@@ -56,6 +61,7 @@ def _iterate(session: Session, state: SearchState) -> None:
     confirm(session, state)
     _select(session, state)
     forget_losers(session, state)
+    return chosen
 
 
 def _select(session: Session, state: SearchState) -> None:

@@ -7,9 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewardsmith.config import RunConfig
+from rewardsmith.config import ModelConfig, RunConfig
 from rewardsmith.errors import BudgetExhausted, RunFolderError, TrainerError
+from rewardsmith.loop.calls import ModelCalls
 from rewardsmith.loop.reporter import Reporter
+from rewardsmith.services.chat.calls import Ask, Asker
+from rewardsmith.services.chat.names import BUILTIN, check_access, open_answerer
 from rewardsmith.services.executor.trainers import TrainerHost
 from rewardsmith.services.journal.folder import RunFolder
 from rewardsmith.services.journal.journal import Effect, Journal
@@ -33,6 +36,8 @@ class Session:
     journal: Journal
     ledger: Ledger
     coder: Coder
+    ask: Ask
+    """Makes model calls for coder and evaluator."""
     sandbox: Sandbox
     host: TrainerHost
     reporter: Reporter
@@ -81,8 +86,13 @@ def task_of(config: RunConfig) -> Task:
 
 
 @contextmanager
-def open_session(folder: RunFolder, reporter: Reporter) -> Iterator[Session]:
+def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) -> Iterator[Session]:
     """Hold a run's lock, journal, sandbox and trainers while the block runs.
+
+    Args:
+        folder: of the run.
+        reporter: shows progress.
+        dry: whether no model will be called, so that none need be there.
 
     Raises:
         RewardsmithError: something that the run needs is missing or in use.
@@ -90,9 +100,27 @@ def open_session(folder: RunFolder, reporter: Reporter) -> Iterator[Session]:
     config = RunConfig.model_validate(folder.config)
     task = task_of(config)
     require_extras(task)
-    coder = open_coder(config.model)
+    coder = open_coder(config.model, config.method.propose)
+    models: dict[Asker, ModelConfig] = {"coder": config.model}
+    if config.evaluator is not None:
+        models["evaluator"] = config.evaluator
+    called: dict[Asker, ModelConfig] = {
+        who: model for who, model in models.items() if model.name != BUILTIN and not dry
+    }
+    for model in called.values():
+        check_access(model)
     with ExitStack() as stack:
         journal = stack.enter_context(folder.writer())
+        ledger = Ledger(Limits(**config.budget.model_dump()))
+        calls = ModelCalls(
+            {who: open_answerer(model) for who, model in called.items()},
+            called,
+            journal=journal,
+            objects=folder.objects,
+            ledger=ledger,
+            reporter=reporter,
+        )
+        stack.callback(calls.close)
         sandbox = open_sandbox(config.sandbox)
         stack.callback(sandbox.close)
         host = TrainerHost(task)
@@ -102,8 +130,9 @@ def open_session(folder: RunFolder, reporter: Reporter) -> Iterator[Session]:
             task=task,
             folder=folder,
             journal=journal,
-            ledger=Ledger(Limits(**config.budget.model_dump())),
+            ledger=ledger,
             coder=coder,
+            ask=calls.ask,
             sandbox=sandbox,
             host=host,
             reporter=reporter,

@@ -12,16 +12,27 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from rewardsmith import __version__
-from rewardsmith.config import METHODS_DIR, BudgetConfig, MethodConfig, RunConfig, SandboxName
+from rewardsmith.config import METHODS_DIR, BudgetConfig, MethodConfig, ModelConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
-from rewardsmith.services.models.factory import open_coder
+from rewardsmith.services.chat.names import check_access, choose_models, is_language_model, price
 from rewardsmith.services.sandbox.factory import check_sandbox_name
 from rewardsmith.services.tasks.catalog import load_task, require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.services.yaml_file import describe_fault, load_yaml_model, parse_yaml
 
 TASK_PREFIX = "task."
-_RECORDED_PACKAGES = ("gymnasium", "stable-baselines3", "torch", "numpy", "mujoco", "metaworld")
+MODEL_PREFIX = "model."
+EVALUATOR_PREFIX = "evaluator."
+_RECORDED_PACKAGES = (
+    "gymnasium",
+    "stable-baselines3",
+    "torch",
+    "numpy",
+    "mujoco",
+    "metaworld",
+    "openai",
+    "litellm",
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -48,43 +59,62 @@ def resolve(
     task: str,
     method: str,
     settings: Sequence[str],
-    model: str,
+    model: ModelConfig | str,
+    evaluator: ModelConfig | None = None,
     seed: int,
     workers: int,
     sandbox: SandboxName,
     budget: BudgetConfig,
+    root: Path = Path("runs"),
+    dry: bool = False,
 ) -> RunConfig:
     """Return the whole configuration of a new run.
 
     Args:
         task: name or folder of the task.
         method: name or file of the method.
-        settings: `key=value` with a dotted key of the method, or of the task after `task.`.
+        settings: `key=value` with a dotted key of the method, or of task, model or evaluator after `task.`,
+            `model.` or `evaluator.`.
         model: who writes the rewards.
+        evaluator: who criticises them; None is whoever writes them.
         seed: of everything.
         workers: trainings at a time.
         sandbox: backend for reward code.
         budget: the most that the run may use.
+        root: where recorded runs are found by name.
+        dry: whether nothing will be called, so that no key is needed.
 
     Raises:
         ConfigError: a name, key or value is wrong.
-        TaskError: the task is, or an extra that it needs is missing.
+        ModelError: a key is missing.
+        TaskError: the task is wrong, or an extra that it needs is missing.
     """
     check_sandbox_name(sandbox)
-    open_coder(model)
     found = load_task(task)
     chosen = load_method(method)
-    of_task = [text.removeprefix(TASK_PREFIX) for text in settings if text.startswith(TASK_PREFIX)]
-    of_method = [text for text in settings if not text.startswith(TASK_PREFIX)]
-    found = Task(name=found.name, folder=found.folder, file=_with_settings(found.file, of_task, TASK_PREFIX))
-    chosen = _with_settings(chosen, of_method)
+    for_task, for_model, for_evaluator, for_method = _sorted_out(settings)
+    found = Task(name=found.name, folder=found.folder, file=_with_settings(found.file, for_task, TASK_PREFIX))
+    chosen = _with_settings(chosen, for_method)
+    coder, critic = choose_models(
+        ModelConfig(name=model) if isinstance(model, str) else model,
+        evaluator,
+        wants_critique=chosen.feedback.critique,
+        root=root,
+    )
+    coder = _with_settings(coder, for_model, MODEL_PREFIX)
+    if critic is not None:
+        critic = _with_settings(critic, for_evaluator, EVALUATOR_PREFIX)
+    elif for_evaluator:
+        raise ConfigError(f"--set {EVALUATOR_PREFIX}{for_evaluator[0]}: no evaluator is asked in this run")
+    _check_models([coder, *([critic] if critic else [])], budget, dry=dry)
     require_extras(found)
     return RunConfig(
         task=found.name,
         task_folder=str(found.folder),
         task_file=found.file.model_dump(mode="json"),
         task_digest=task_digest(found),
-        model=model,
+        model=coder,
+        evaluator=critic,
         method_name=Path(method).stem,
         method=chosen,
         seed=seed,
@@ -93,6 +123,26 @@ def resolve(
         budget=budget,
         versions=_versions(),
     )
+
+
+def _sorted_out(settings: Sequence[str]) -> list[list[str]]:
+    """Return the settings of task, model and evaluator without their prefixes, then those of the method."""
+    prefixes = (TASK_PREFIX, MODEL_PREFIX, EVALUATOR_PREFIX)
+    named = [[text.removeprefix(p) for text in settings if text.startswith(p)] for p in prefixes]
+    return [*named, [text for text in settings if not text.startswith(prefixes)]]
+
+
+def _check_models(models: Sequence[ModelConfig], budget: BudgetConfig, *, dry: bool) -> None:
+    for model in models:
+        if not is_language_model(model.name):
+            continue
+        if budget.max_usd is not None and price(model) is None:
+            raise ConfigError(
+                f"--max-usd: the price of {model.name} is not known, so that no limit in dollars can be "
+                "kept; use --max-tokens"
+            )
+        if not dry:
+            check_access(model)
 
 
 def _with_settings(model: Model, settings: Sequence[str], prefix: str = "") -> Model:

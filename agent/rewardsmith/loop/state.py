@@ -1,6 +1,7 @@
 """What a search knows so far; rebuilt from the journal whenever the run is opened again."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewardsmith.contract.layout import ActionSpec
@@ -10,7 +11,7 @@ from rewardsmith.seeds import derive_seed, episode_seeds
 from rewardsmith.services.executor.trainers import Message
 from rewardsmith.services.journal.journal import Effect
 from rewardsmith.services.journal.ledger import Usage
-from rewardsmith.services.models.base import TaskBrief
+from rewardsmith.services.models.base import TaskBrief, Turn
 from rewardsmith.services.sandbox.base import RewardSpec
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.stages.training import TrainingRunner
@@ -35,10 +36,13 @@ class SearchState:
         horizon: most policy steps of an episode.
         rollout_steps: by how many steps a training may overshoot: a learner ends the rollout it has begun.
         random_fitness: mean fitness of the random episodes that the store started with.
+        opening_brief: the task as it was known at the start: a model's prompt must not change with the store.
         candidates: by id, in order of proposal.
         best: id of the best candidate so far, or None.
         stale_iterations: iterations since the best was last beaten.
         iteration: the last one that was begun.
+        turns: what earlier iterations came to, for a coder that reads feedback.
+        rubric: the evaluator's rubric, None where there is none to be had; empty before it was asked for.
     """
 
     action: ActionSpec
@@ -46,10 +50,13 @@ class SearchState:
     horizon: int
     rollout_steps: int
     random_fitness: float
+    opening_brief: TaskBrief
     candidates: dict[str, Candidate] = field(default_factory=dict)
     best: str | None = None
     stale_iterations: int = 0
     iteration: int = 0
+    turns: list[Turn] = field(default_factory=list)
+    rubric: tuple[Mapping[str, Any] | None, ...] = ()
 
     @property
     def trained(self) -> list[Candidate]:
@@ -57,15 +64,8 @@ class SearchState:
         return [c for c in self.candidates.values() if c.is_trained]
 
     def brief(self, session: Session) -> TaskBrief:
-        """Return what a coder may know of the task."""
-        layout = session.task.layout
-        return TaskBrief(
-            name=session.task.name,
-            goal=session.task.file.goal,
-            layout=layout,
-            action=self.action,
-            ranges=self.store.ranges(layout),
-        )
+        """Return what a coder may know of the task by now."""
+        return replace(self.opening_brief, ranges=self.store.ranges(session.task.layout))
 
     def runner(self, session: Session, on_checkpoint: Any) -> TrainingRunner:
         """Return a runner for trainings of this task."""
@@ -105,14 +105,24 @@ def start_state(session: Session) -> SearchState:
     session.ledger.settle("store", Usage(env_steps=answer["env_steps"]))
     trajectories = load_trajectories(session.objects.get_bytes(answer["trajectories"]))
     spec: dict[str, Any] = about["action"]
+    action = ActionSpec(
+        dim=spec["dim"],
+        discrete=spec["discrete"],
+        low=spec["low"] and tuple(spec["low"]),
+        high=spec["high"] and tuple(spec["high"]),
+    )
+    store = TrajectoryStore().grown(trajectories, answer["trajectories"])
+    layout = session.task.layout
     return SearchState(
-        action=ActionSpec(
-            dim=spec["dim"],
-            discrete=spec["discrete"],
-            low=spec["low"] and tuple(spec["low"]),
-            high=spec["high"] and tuple(spec["high"]),
+        action=action,
+        opening_brief=TaskBrief(
+            name=session.task.name,
+            goal=session.task.file.goal,
+            layout=layout,
+            action=action,
+            ranges=store.ranges(layout),
         ),
-        store=TrajectoryStore().grown(trajectories, answer["trajectories"]),
+        store=store,
         horizon=max(horizon, *(len(t) for t in trajectories)),
         rollout_steps=about["rollout_steps"],
         random_fitness=sum(t.fitness for t in trajectories) / len(trajectories),

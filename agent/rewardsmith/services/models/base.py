@@ -1,10 +1,12 @@
 """What a coder is asked and what it answers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rewardsmith.contract.layout import ActionSpec, StateLayout
 from rewardsmith.errors import FailureCode
+from rewardsmith.services.chat.calls import Ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,36 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What an earlier iteration came to, for a coder that reads feedback.
+
+    Attributes:
+        candidate: its best candidate.
+        evidence: what was measured, in the form of `stages.evidence`.
+        critique: what the evaluator said of it, or None.
+    """
+
+    candidate: CandidateRecord
+    evidence: Mapping[str, Any]
+    critique: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureNote:
+    """A way in which earlier proposals failed.
+
+    Attributes:
+        code: the typed reason.
+        message: the latest text that went with it.
+        count: how many failed so.
+    """
+
+    code: FailureCode
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeRequest:
     """One call for proposals.
 
@@ -63,6 +95,9 @@ class ProposeRequest:
         seed: all randomness of this call comes from it.
         iteration: counted from 1.
         history: every trained candidate so far and the best-ranked untrained ones, in order of their ids.
+        turns: earlier iterations, the oldest first.
+        best: the best candidate so far, or None.
+        failures: how earlier proposals failed, the most frequent first.
     """
 
     brief: TaskBrief
@@ -70,6 +105,9 @@ class ProposeRequest:
     seed: int
     iteration: int
     history: tuple[CandidateRecord, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    best: CandidateRecord | None = None
+    failures: tuple[FailureNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +119,42 @@ class Proposal:
         origin: how it came to be, such as `fresh`, `mutation` or `crossover`.
         parents: ids of the candidates that it was made from.
         genome: JSON-ready data that the coder wants to see again in `CandidateRecord.genome`.
+        failure: why there is no usable code, or None.
+        message: the text that goes with the failure.
+        said: the beginning of the answer, where no code was found in it.
     """
 
     source: str
     origin: str
     parents: tuple[str, ...] = ()
     genome: dict[str, Any] | None = field(default=None)
+    failure: FailureCode | None = None
+    message: str = ""
+    said: str = ""
+
+    @staticmethod
+    def from_json(row: Mapping[str, Any]) -> "Proposal":
+        """Rebuild what `dataclasses.asdict` and JSON made of a proposal."""
+        failure = row.get("failure")
+        parents = tuple(row["parents"])
+        return Proposal(**{**row, "parents": parents, "failure": failure and FailureCode(failure)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A proposal that was turned down before training.
+
+    Attributes:
+        key: structural key of its candidate, such as `i03/c02`.
+        proposal: what was proposed.
+        failure: why it was turned down.
+        message: the text that goes with the failure, with the line where it happened.
+    """
+
+    key: str
+    proposal: Proposal
+    failure: FailureCode
+    message: str
 
 
 class Coder(Protocol):
@@ -95,7 +163,22 @@ class Coder(Protocol):
     name: str
     preferred_candidates: int
     """Proposals an iteration that this coder is good for, where the method does not say."""
+    reads_feedback: bool
+    """Whether it wants evidence and critique, and mends what fails."""
 
-    def propose(self, request: ProposeRequest) -> list[Proposal]:
-        """Return up to `request.n` proposals, in a fixed order."""
+    def propose(self, request: ProposeRequest, ask: Ask) -> list[Proposal]:
+        """Return up to `request.n` proposals, in a fixed order; raises as `ask` does."""
+        ...
+
+    def repair(
+        self, request: ProposeRequest, broken: Sequence[Broken], attempt: int, ask: Ask
+    ) -> list[Proposal]:
+        """Return a mended proposal for each broken one, or for the first of them; raises as `ask` does.
+
+        Args:
+            request: what they were proposed for.
+            broken: what failed.
+            attempt: counted from 1.
+            ask: makes model calls.
+        """
         ...

@@ -1,17 +1,30 @@
-"""Coders by name."""
+"""Coders by the name of their model."""
 
-from rewardsmith.errors import ConfigError
+from pathlib import Path
+
+from rewardsmith.config import ModelConfig, ProposeConfig
+from rewardsmith.services.chat.names import BUILTIN
+from rewardsmith.services.chat.record import Recording
 from rewardsmith.services.models.base import Coder
 
 
-def open_coder(model: str) -> Coder:
-    """Return the coder named `model`.
+def open_coder(model: ModelConfig, propose: ProposeConfig) -> Coder:
+    """Return the coder that writes rewards with `model`.
+
+    Args:
+        model: `builtin`, a language model, or a recording of one.
+        propose: how a language model is asked.
 
     Raises:
-        ConfigError: there is none of this name.
+        RunFolderError: a recorded run is gone or damaged.
     """
-    if model == "builtin":
+    if model.name == BUILTIN:
         from rewardsmith.services.models.builtin import BuiltinCoder
 
         return BuiltinCoder()
-    raise ConfigError(f"unknown model {model!r}; this version knows: builtin")
+    from rewardsmith.services.models.llm.coder import LanguageModelCoder
+
+    coder = LanguageModelCoder(model, propose)
+    if model.recording is not None:
+        coder.preferred_candidates = Recording(Path(model.recording)).candidates
+    return coder

@@ -1,8 +1,10 @@
 """The coder that needs no model: it draws, mutates and crosses reward genomes."""
 
 import random
+from collections.abc import Sequence
 
-from rewardsmith.services.models.base import Proposal, ProposeRequest
+from rewardsmith.services.chat.calls import Ask, no_calls
+from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest
 from rewardsmith.services.models.builtin.evolve import Mutator, Parent, crossover, parents_of, readable_genome
 from rewardsmith.services.models.builtin.grammar import Grammar
 from rewardsmith.services.models.builtin.render import render
@@ -17,8 +19,9 @@ class BuiltinCoder:
 
     name = "builtin"
     preferred_candidates = 1000
+    reads_feedback = False
 
-    def propose(self, request: ProposeRequest) -> list[Proposal]:
+    def propose(self, request: ProposeRequest, ask: Ask = no_calls) -> list[Proposal]:
         """Return `request.n` different proposals, fewer where the grammar has no more to offer."""
         # Scalar draws are an order of magnitude faster here than from a NumPy generator.
         rng = random.Random(request.seed)
@@ -39,6 +42,12 @@ class BuiltinCoder:
             source = render(genome, brief.layout, brief.action)
             proposals.append(Proposal(source=source, origin=origin, parents=names, genome=genome.to_json()))
         return proposals
+
+    def repair(
+        self, request: ProposeRequest, broken: Sequence[Broken], attempt: int, ask: Ask = no_calls
+    ) -> list[Proposal]:
+        """Mend nothing: what the grammar renders fails only where the task lets it."""
+        return []
 
 
 def _draw(

@@ -36,6 +36,7 @@ class Quantities:
         places: those of them that are positions.
         flags: numbers that are 0 or 1.
         lengths: vectors whose norm means something.
+        goal_like: names of fields that say where something is to go; they seldom move.
     """
 
     def __init__(self, brief: TaskBrief) -> None:
@@ -50,23 +51,23 @@ class Quantities:
         words = {field.name: _words(f"{field.name} {field.doc}") for field in fields}
         mentioned = _words(brief.goal)
         self._field_weights = {name: 2.0 if found & mentioned else 1.0 for name, found in words.items()}
-        self._goal_like = {name for name, found in words.items() if found & _GOAL_WORDS}
+        self.goal_like = {name for name, found in words.items() if found & _GOAL_WORDS}
         self.groups = _groups(fields)
         self.lengths = [
             field
             for field in vectors
-            if field.kind in ("velocity", "position") and field.name not in self._goal_like
+            if field.kind in ("velocity", "position") and field.name not in self.goal_like
         ]
         telling = [self._is_telling(group) for group in self.groups]
         self._group_weights = [len(g) if good else 0.3 for g, good in zip(self.groups, telling, strict=True)]
         self.longest = max((len(g) for g, good in zip(self.groups, telling, strict=True) if good), default=0)
-        self._order = {field.name: (field.name in self._goal_like, i) for i, field in enumerate(fields)}
+        self._order = {field.name: (field.name in self.goal_like, i) for i, field in enumerate(fields)}
 
     def chain(self, rng: random.Random, length: int) -> list[StateField]:
         """Draw distinct fields of one group, the last of them goal-like where one is; may be shorter."""
         group = rng.choices(self.groups, weights=self._group_weights)[0]
         rest, chain = list(group), []
-        goals = [field for field in rest if field.name in self._goal_like]
+        goals = [field for field in rest if field.name in self.goal_like]
         if goals and rng.random() < 0.8:
             chain.append(rng.choice(goals))
             rest.remove(chain[0])
@@ -142,7 +143,7 @@ class Quantities:
         weights = [
             self._field_weights[part.field.name]
             / part.field.size
-            * (0.2 if part.field.name in self._goal_like else 1.0)
+            * (0.2 if part.field.name in self.goal_like else 1.0)
             for part in parts
         ]
         return rng.choices(parts, weights=weights)[0]
@@ -159,7 +160,7 @@ class Quantities:
 
     def _is_telling(self, group: list[StateField]) -> bool:
         """Whether differences within the group are likely to matter: a height less a width seldom does."""
-        has_goal = any(field.name in self._goal_like for field in group)
+        has_goal = any(field.name in self.goal_like for field in group)
         return has_goal or (group[0].kind == "position" and group[0].size > 1)
 
     def _targets(self, field: StateField, low: float, high: float) -> list[float]:
