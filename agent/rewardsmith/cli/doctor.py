@@ -23,12 +23,15 @@ _PACKAGES = (
     "torch",
     "numpy",
     "scipy",
+    "jinja2",
     "pydantic",
     "pyyaml",
     "rich",
+    "tenacity",
     "typer",
 )
-_EXTRAS = ("metaworld", "mujoco")
+_EXTRAS = {name: name for name in ("metaworld", "mujoco", "openai", "litellm")} | {"visual": "pillow"}
+"""The extras, each with the package that tells whether it is there."""
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +51,7 @@ def doctor(as_json: JsonOption = False) -> None:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cores": usable_cores(),
         "packages": {name: _version(name) for name in _PACKAGES},
-        "extras": {name: _version(name) for name in _EXTRAS},
+        "extras": {name: _version(package) for name, package in _EXTRAS.items()},
         "runs_folder": _runs_folder(),
         "sandboxes": sandboxes,
     }

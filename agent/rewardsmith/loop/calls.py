@@ -96,7 +96,7 @@ class ModelCalls:
                 if not is_replayed:
                     raise ModelUnavailableError(
                         f"{self._models[calls[0].asker].name} answered none of {len(calls)} calls; the last "
-                        f"failure: {outcomes[-1].message}; `rewardsmith resume` asks again"
+                        f"failure: {outcomes[-1].message}"
                     )
                 number += 1
         except BaseException:

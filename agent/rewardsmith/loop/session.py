@@ -1,5 +1,6 @@
 """Everything that a run needs while it goes on, opened in one place and closed in one place."""
 
+import shlex
 import shutil
 import time
 from collections.abc import Iterator
@@ -8,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewardsmith.config import ModelConfig, RunConfig
-from rewardsmith.errors import BudgetExhausted, RunFolderError, TrainerError
+from rewardsmith.errors import (
+    BudgetExhausted,
+    ModelError,
+    ModelUnavailableError,
+    RunFolderError,
+    SandboxUnavailableError,
+    TrainerError,
+)
 from rewardsmith.loop.calls import ModelCalls
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.services.chat.calls import Ask, Asker
@@ -24,6 +32,9 @@ from rewardsmith.services.sandbox.base import Sandbox
 from rewardsmith.services.sandbox.factory import open_sandbox
 from rewardsmith.services.tasks.catalog import require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task, TaskFile
+
+_RESUMABLE = (TrainerError, SandboxUnavailableError, ModelError, ModelUnavailableError)
+"""What stops a run without being its fault: nothing that is recorded is lost."""
 
 
 @dataclass
@@ -142,5 +153,6 @@ def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) ->
         stack.callback(shutil.rmtree, session.scratch, ignore_errors=True)
         try:
             yield session
-        except TrainerError as error:
-            raise TrainerError(f"{error}; `rewardsmith resume {folder.path}` goes on from here") from error
+        except _RESUMABLE as error:
+            hint = f"`rewardsmith resume {shlex.quote(str(folder.path))}` goes on from here"
+            raise type(error)(f"{error}; {hint}") from error
