@@ -7,6 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SandboxName = Literal["auto", "local", "docker", "subprocess"]
 
+WEAK_SANDBOX_NOTICE = (
+    "Reduced isolation: reward code could read files and use the network (sandbox subprocess)"
+)
+
 METHODS_DIR = Path(__file__).resolve().parent / "methods"
 
 
@@ -197,5 +201,7 @@ class RunConfig(_Part):
     seed: int = Field(default=0, ge=0)
     workers: int = Field(default=2, gt=0)
     sandbox: SandboxName = "auto"
+    allow_weak_sandbox: bool = False
+    """Whether a backend that only limits reward code may be used."""
     budget: BudgetConfig = BudgetConfig()
     versions: dict[str, str | None] = {}

@@ -62,6 +62,7 @@ def end_run(folder: RunFolder, winner: str | None) -> dict[str, Any]:
         "task": "classic/pendulum",
         "model": "builtin",
         "evaluator": None,
+        "reduced_isolation": False,
         "method": "rewardsmith",
         "seed": 3,
         "ended": "count: 1 iterations",

@@ -2,15 +2,16 @@ import numpy as np
 import pytest
 
 from rewardsmith.contract.layout import ActionSpec, StateField, StateLayout
+from rewardsmith.services.launching import LaunchHere
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
-from rewardsmith.services.sandbox.local import LocalSandbox, reward_fork_server
+from rewardsmith.services.sandbox.forked import RAW, fork_server
 from rewardsmith.types import Transitions
+from sandboxes import open_backend
 
 LAYOUT = StateLayout(
     (StateField(name="pos", shape=(3,)), StateField(name="goal", shape=(3,)), StateField(name="speed"))
 )
 SPEC = RewardSpec(layout=LAYOUT, action=ActionSpec(dim=2), max_rows=64)
-BACKENDS = {"local": LocalSandbox}
 
 SIBLING = """
 def compute_reward(state, action, next_state):
@@ -29,11 +30,10 @@ def rows():
     )
 
 
-@pytest.fixture(scope="session", params=sorted(BACKENDS))
+@pytest.fixture(scope="session", params=["local", pytest.param("docker", marks=pytest.mark.docker)])
 def sandbox(request):
-    backend = BACKENDS[request.param]()
-    yield backend
-    backend.close()
+    with open_backend(request.param) as backend:
+        yield backend
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +47,6 @@ def sibling(sandbox, rows):
 @pytest.fixture(scope="session")
 def control_server():
     """A fork server whose processes may run without a lock; it is thrown away at the end."""
-    server = reward_fork_server(raw=True)
+    server = fork_server(LaunchHere(), (RAW,))
     yield server
     server.close()

@@ -11,7 +11,7 @@ from hostile.corpus import load
 from rewardsmith.contract.static_checks import check_source
 from rewardsmith.errors import CandidateError, SandboxUnavailableError
 from rewardsmith.services.sandbox.base import SandboxLimits
-from rewardsmith.services.sandbox.process import LocalProcess
+from rewardsmith.services.sandbox.process import ForkedProcess
 
 CASES = load()
 RAN = [case for case in CASES if case.entry != "static"]
@@ -75,7 +75,7 @@ def test_the_box_answers_with_the_right_type(case, sandbox, sibling, rows):
 def test_the_same_act_succeeds_without_the_lock(case, control_server, rows, tmp_path):
     limits = SandboxLimits(call_timeout_s=20.0, memory_bytes=case.limits.memory_bytes)
     source = case.raw_source(bounded=True)
-    with LocalProcess.start(control_server, source, SPEC, limits, unlocked_in=tmp_path) as process:
+    with ForkedProcess.start(control_server, source, SPEC, limits, unlocked_in=tmp_path) as process:
         answer = process.call(rows)
         if case.control.startswith("optional") and not answer.reward.all():
             pytest.skip(f"{case.control}: {process.printed()}")
@@ -85,10 +85,10 @@ def test_the_same_act_succeeds_without_the_lock(case, control_server, rows, tmp_
 def test_an_unlocked_job_is_refused_by_the_fork_server_of_candidates(sandbox, rows, tmp_path):
     source = "def compute_reward(s, a, n):\n    import os\n    return s.speed, {}"
     try:
-        process = LocalProcess.start(sandbox._server, source, SPEC, SandboxLimits(), unlocked_in=tmp_path)
+        process = ForkedProcess.start(sandbox._server, source, SPEC, SandboxLimits(), unlocked_in=tmp_path)
     except (CandidateError, SandboxUnavailableError):
         return
     with process:
-        assert process.facts["landlock"] != "ABI 0"
+        assert process.facts["landlock"] != "none"
         with pytest.raises(CandidateError, match="only numpy and math"):
             process.call(rows)

@@ -116,7 +116,7 @@ def test_a_failed_lock_is_not_the_candidates_fault():
 
 def test_the_facts_of_the_lock_are_told():
     with wired() as (client, server):
-        server.say(0, Status.LOCKED, n=5, k=1)
+        server.say(0, Status.LOCKED, n=5, k=3)
         server.say(1, Status.READY)
         assert client.wait_locked(1.0) == {"landlock": "ABI 5", "seccomp": "allow list", "user": "nobody"}
         client.wait_ready(1.0)

@@ -54,7 +54,7 @@ def test_a_job_runs_in_a_group_of_its_own_with_its_descriptors(server):
     assert finished(server, pid).exit_code == 0
     text = os.read(read, 10_000).decode()
     os.close(read)
-    assert text.startswith(f"hello ä True {server._process.pid} ")
+    assert text.startswith(f"hello ä True {server.warm.process.pid} ")
 
 
 def test_a_large_job_arrives_whole(server):
@@ -137,7 +137,7 @@ def test_threads_may_share_a_server(server):
 def test_closing_kills_every_job():
     server = fork_server()
     server.start()
-    warm_pid = server._process.pid
+    warm_pid = server.warm.process.pid
     pid, grandchild = sleeping_job(server)
     server.close()
     assert is_gone(warm_pid)
@@ -149,7 +149,7 @@ def test_closing_kills_every_job():
 def test_a_warm_process_that_is_killed_takes_its_jobs_along():
     server = fork_server()
     pid, _ = sleeping_job(server)
-    os.kill(server._process.pid, signal.SIGKILL)
+    os.kill(server.warm.process.pid, signal.SIGKILL)
     assert is_gone(pid)
     with pytest.raises(TrainerError, match=r"trainer\.sleepy_jobs does not answer"):
         server.spawn({"do": "exit", "code": 0})
@@ -159,10 +159,10 @@ def test_a_warm_process_that_is_killed_takes_its_jobs_along():
 def test_closing_does_not_wait_for_a_warm_process_that_hangs(monkeypatch):
     server = fork_server()
     server.start()
-    warm_pid = server._process.pid
+    warm_pid = server.warm.process.pid
     os.kill(warm_pid, signal.SIGSTOP)
-    wait = server._process.wait
-    monkeypatch.setattr(server._process, "wait", lambda timeout=None: wait(0.05 if timeout else None))
+    wait = server.warm.process.wait
+    monkeypatch.setattr(server.warm.process, "wait", lambda timeout=None: wait(0.05 if timeout else None))
     server.close()
     assert is_gone(warm_pid)
 
@@ -179,7 +179,7 @@ def test_a_warm_process_that_does_not_answer_in_time_is_killed():
     server = fork_server("hangs", start_timeout_s=0.5)
     with pytest.raises(TrainerError, match=r"did not start \(timed out\)"):
         server.start()
-    assert is_gone(server._process.pid)
+    assert is_gone(server.warm.process.pid)
     server.close()
 
 
@@ -291,7 +291,7 @@ def test_an_interrupt_during_the_start_ends_the_warm_process_at_once(monkeypatch
     monkeypatch.setattr(server, "_receive", interrupt)
     with pytest.raises(KeyboardInterrupt):
         server.start()
-    pid = server._process.pid
+    pid = server.warm.process.pid
     started = time.monotonic()
     server.close()
     assert time.monotonic() - started < 5.0

@@ -7,6 +7,7 @@ from typing import Any
 
 from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
 from rewardsmith.cli.verdicts import interval, verdicts, why_not_normalised
+from rewardsmith.config import WEAK_SANDBOX_NOTICE
 from rewardsmith.loop.records import REWARD_FILE
 
 _ARMS = (
@@ -30,6 +31,8 @@ def show_outcome(folder: Path, result: Mapping[str, Any], as_json: bool) -> None
         f"{result['task']}, model {result['model']}{evaluator}, method {result['method']}, "
         f"seed {result['seed']}"
     )
+    if result["reduced_isolation"]:
+        say(WEAK_SANDBOX_NOTICE)
     say(f"Ended: {result['ended']}")
     _show_winner(result["winner"])
     _show_totals(result["totals"])

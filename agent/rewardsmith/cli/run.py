@@ -120,7 +120,17 @@ def run(
             help="Trainings at a time; the usable cores, at most 8, if left out.",
         ),
     ] = None,
-    sandbox: Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")] = SandboxChoice.auto,
+    sandbox: Annotated[
+        SandboxChoice, typer.Option(help="Where reward code runs; auto takes the strongest that works.")
+    ] = SandboxChoice.auto,
+    allow_weak_sandbox: Annotated[
+        bool,
+        typer.Option(
+            "--allow-weak-sandbox",
+            metavar="",
+            help="Allow the sandbox subprocess, which limits reward code and does not lock it up.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of everything that is random.")] = 0,
     max_usd: Annotated[
         float | None,
@@ -177,6 +187,7 @@ def run(
         seed=seed,
         workers=workers or min(MAX_DEFAULT_WORKERS, usable_cores()),
         sandbox=sandbox.value,
+        allow_weak_sandbox=allow_weak_sandbox,
         budget=BudgetConfig(
             max_usd=_finite(max_usd),
             max_tokens=max_tokens,

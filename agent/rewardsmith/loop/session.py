@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewardsmith.config import ModelConfig, RunConfig
+from rewardsmith.config import WEAK_SANDBOX_NOTICE, ModelConfig, RunConfig
 from rewardsmith.errors import (
     BudgetExhausted,
     ModelError,
@@ -132,8 +132,9 @@ def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) ->
             reporter=reporter,
         )
         stack.callback(calls.close)
-        sandbox = open_sandbox(config.sandbox)
+        sandbox = open_sandbox(config.sandbox, allow_weak=config.allow_weak_sandbox)
         stack.callback(sandbox.close)
+        reporter.line(WEAK_SANDBOX_NOTICE if sandbox.is_weak else f"Sandbox: {sandbox.name}")
         host = TrainerHost(task)
         stack.callback(host.close)
         session = Session(

@@ -64,6 +64,7 @@ def resolve(
     seed: int,
     workers: int,
     sandbox: SandboxName,
+    allow_weak_sandbox: bool = False,
     budget: BudgetConfig,
     root: Path = Path("runs"),
     dry: bool = False,
@@ -80,6 +81,7 @@ def resolve(
         seed: of everything.
         workers: trainings at a time.
         sandbox: backend for reward code.
+        allow_weak_sandbox: whether one that does not lock code up may be used.
         budget: the most that the run may use.
         root: where recorded runs are found by name.
         dry: whether nothing will be called, so that no key is needed.
@@ -89,7 +91,7 @@ def resolve(
         ModelError: a key is missing.
         TaskError: the task is wrong, or an extra that it needs is missing.
     """
-    check_sandbox_name(sandbox)
+    check_sandbox_name(sandbox, allow_weak=allow_weak_sandbox)
     found = load_task(task)
     chosen = load_method(method)
     for_task, for_model, for_evaluator, for_method = _sorted_out(settings)
@@ -120,6 +122,7 @@ def resolve(
         seed=seed,
         workers=workers,
         sandbox=sandbox,
+        allow_weak_sandbox=allow_weak_sandbox,
         budget=budget,
         versions=_versions(),
     )

@@ -4,15 +4,13 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rewardsmith.errors import RewardsmithError
+from rewardsmith.services.launching import Launcher, LaunchHere, WarmProcess
 
 KEPT_VARIABLES = (
     "PATH",
@@ -61,6 +59,7 @@ class ForkServer:
         env: its whole environment.
         error: type of error to raise when the warm process itself fails.
         refusal: type of error to raise when it says at its start why it cannot serve.
+        launch: starts it.
         start_timeout_s: wall-clock limit for its imports.
     """
 
@@ -72,6 +71,7 @@ class ForkServer:
         env: Mapping[str, str],
         error: type[RewardsmithError],
         refusal: type[RewardsmithError] | None = None,
+        launch: Launcher | None = None,
         start_timeout_s: float = 120.0,
     ) -> None:
         self._module = module
@@ -82,9 +82,9 @@ class ForkServer:
         self._start_timeout_s = start_timeout_s
         self._lock = threading.Lock()
         self._is_closed = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the server)
+        self._launch = launch or LaunchHere()
+        self._warm: WarmProcess | None = None
+        self._is_connected = False
 
     def start(self) -> None:
         """Start the warm process now instead of at the first spawn."""
@@ -110,6 +110,13 @@ class ForkServer:
         """Kill the process group of child `pid` and return how it ended."""
         return ExitStatus(**self._ask({"op": "kill", "pid": pid}))
 
+    def outer_pid(self, pid: int) -> int | None:
+        """Return the number that child `pid` has here, where the warm process counts in its own namespace.
+
+        None where it cannot be found, such as after its end.
+        """
+        return self._warm.outer_pid(pid) if self._warm is not None else None
+
     def close(self) -> None:
         """End the warm process; it kills its children first."""
         with self._lock:
@@ -117,19 +124,17 @@ class ForkServer:
                 return
             self._is_closed = True
             self._hang_up()
-            if self._process is not None:
-                try:
-                    self._process.wait(timeout=10)
-                except subprocess.TimeoutExpired:
-                    self._process.kill()
-                    self._process.wait()
-            self._stderr.close()
+            if self._warm is not None:
+                self._warm.end(timeout_s=10.0)
 
     def stderr_tail(self, n_bytes: int = 4000) -> str:
         """Return the end of what the warm process and its children wrote to stderr."""
-        size = os.fstat(self._stderr.fileno()).st_size
-        data = os.pread(self._stderr.fileno(), n_bytes, max(0, size - n_bytes))
-        return data.decode(errors="replace").strip()
+        return self._warm.stderr_tail(n_bytes) if self._warm is not None else ""
+
+    @property
+    def warm(self) -> WarmProcess | None:
+        """The warm process, once it has been started."""
+        return self._warm
 
     def _ask(self, message: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         with self._lock:
@@ -148,43 +153,36 @@ class ForkServer:
         return answer
 
     def _ensure_started(self) -> socket.socket:
-        if self._control is not None:
-            return self._control
+        if self._warm is not None and self._is_connected:
+            return self._warm.control
         if self._is_closed:
             raise self._error(f"{self._module} was closed")
-        if self._process is not None:
+        if self._warm is not None:
             raise self._failed("does not answer any more")
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-m", self._module, *self._args, str(theirs.fileno())],
-                env=self._env,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=self._stderr,
-                stderr=self._stderr,
-                start_new_session=True,
-            )
-        ours.settimeout(self._start_timeout_s)
         try:
-            hello = self._receive(ours)
+            self._warm = self._launch(self._module, self._args, self._env)
+        except OSError as error:
+            raise self._failed(f"did not start ({error})") from error
+        control = self._warm.control
+        control.settimeout(self._start_timeout_s)
+        try:
+            hello = self._receive(control)
             if "refusal" in hello:
                 raise self._refusal(str(hello["refusal"]))
         except BaseException as error:
-            ours.close()
-            self._process.kill()
-            self._process.wait()
+            control.close()
+            self._warm.end(timeout_s=0.0)
             if not isinstance(error, OSError):
                 raise
             raise self._failed(f"did not start ({error})") from error
-        self._control = ours
-        return ours
+        self._is_connected = True
+        return control
 
     def _hang_up(self) -> None:
         """Close the connection, on which the warm process kills its children and ends."""
-        if self._control is not None:
-            self._control.close()
-        self._control = None
+        if self._warm is not None:
+            self._warm.control.close()
+        self._is_connected = False
 
     @staticmethod
     def _receive(control: socket.socket) -> dict[str, Any]:

@@ -66,6 +66,9 @@ class Probe:
         return self.denied and self.control
 
 
+MEMORY_PROBE = "use more memory"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfTest:
     """What a backend proved on itself."""
@@ -74,10 +77,14 @@ class SelfTest:
     probes: tuple[Probe, ...]
     features: dict[str, str]
     """What strengthens this backend here, such as `{"landlock": "ABI 7"}`; for reports only."""
+    is_weak: bool = False
+    """Whether this backend does not promise the denials at all."""
 
     @property
     def passed(self) -> bool:
-        """Whether every probe passed."""
+        """Whether every probe passed; of a weak backend, whether the memory limit holds, which it promises."""
+        if self.is_weak:
+            return any(probe.passed for probe in self.probes if probe.name == MEMORY_PROBE)
         return bool(self.probes) and all(probe.passed for probe in self.probes)
 
 
@@ -132,6 +139,8 @@ class Sandbox(Protocol):
     """A backend: starts reward processes and proves that its lock holds."""
 
     name: str
+    is_weak: bool
+    """Whether it only limits code and does not lock it up."""
 
     def self_test(self) -> SelfTest:
         """Try what must be denied, each with a positive control."""

@@ -70,10 +70,10 @@ class RewardClient:
         fds: request memory, answer memory, request pipe, answer pipe; owned by this object from now on.
         spec: the shape of the questions.
         call_timeout_s: wall-clock limit of one call.
-        pid: the reward process.
+        pid: the reward process; None where it cannot be seen from here.
     """
 
-    def __init__(self, fds: Sequence[int], spec: RewardSpec, call_timeout_s: float, pid: int) -> None:
+    def __init__(self, fds: Sequence[int], spec: RewardSpec, call_timeout_s: float, pid: int | None) -> None:
         self.spec = spec
         self.pid = pid
         self.has_potential = False
@@ -134,9 +134,9 @@ class RewardClient:
         if frame.status != Status.LOCKED:
             raise SandboxUnavailableError(f"a reward process could not be locked: {clean(self._text(frame))}")
         return {
-            "landlock": f"ABI {frame.n}",
-            "seccomp": "allow list",
-            "user": "nobody" if frame.n_components else "unchanged",
+            "landlock": f"ABI {frame.n}" if frame.n else "none",
+            "seccomp": "allow list" if frame.n_components & 2 else "none",
+            "user": "nobody" if frame.n_components & 1 else "unchanged",
         }
 
     def wait_ready(self, timeout_s: float) -> None:

@@ -22,7 +22,7 @@ class FollowingCall:
         self._core_of_caller = ctypes.CDLL(None).sched_getcpu
         self._core: int | None = None
         self._n_calls = 0
-        self._is_possible = True
+        self._is_possible = client.pid is not None
 
     def __call__(self, batch: Transitions) -> RewardAnswer:
         """Return the checked reward of a batch; raises as `RewardClient.call` does."""
@@ -33,7 +33,7 @@ class FollowingCall:
 
     def _follow(self) -> None:
         core = self._core_of_caller()
-        if core == self._core:
+        if core == self._core or self._client.pid is None:
             return
         try:
             os.sched_setaffinity(self._client.pid, {core})

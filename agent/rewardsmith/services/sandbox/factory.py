@@ -1,15 +1,18 @@
 """Chooses a sandbox backend by name."""
 
 import logging
+import os
 from collections.abc import Callable
+from pathlib import Path
 
-from rewardsmith.errors import ConfigError, SandboxUnavailableError
+from rewardsmith.errors import ConfigError, MissingExtraError, SandboxUnavailableError
 from rewardsmith.services.sandbox.base import Sandbox
 
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
-PLANNED = ("docker", "subprocess")
+WEAK = "subprocess"
+DOCKER_SOCKET = Path("/var/run/docker.sock")
 
 
 def _open_local() -> Sandbox:
@@ -18,43 +21,74 @@ def _open_local() -> Sandbox:
     return LocalSandbox()
 
 
-BACKENDS: dict[str, Callable[[], Sandbox]] = {"local": _open_local}
-"""By name, the strongest first: the order in which `auto` tries them."""
+def _open_weak() -> Sandbox:
+    from rewardsmith.services.sandbox.weak import SubprocessSandbox
+
+    return SubprocessSandbox()
 
 
-def check_sandbox_name(name: str) -> None:
-    """Raise ConfigError unless `name` is a backend of this version, or `auto`."""
-    if name in PLANNED and name not in BACKENDS:
-        raise ConfigError(f"sandbox {name!r} is not part of this version; use one of {_choices()}")
+def _open_docker() -> Sandbox:
+    from rewardsmith.services.sandbox.docker import DockerSandbox
+
+    return DockerSandbox()
+
+
+BACKENDS: dict[str, Callable[[], Sandbox]] = {
+    "docker": _open_docker,
+    "local": _open_local,
+    WEAK: _open_weak,
+}
+"""By name, the strongest first: the order in which `auto` tries them; the weak one only where it is allowed."""
+
+
+def check_sandbox_name(name: str, *, allow_weak: bool = False) -> None:
+    """Raise ConfigError unless `name` is a backend, or `auto`, and is allowed."""
     if name != AUTO and name not in BACKENDS:
-        raise ConfigError(f"unknown sandbox {name!r}; use one of {_choices()}")
+        raise ConfigError(f"unknown sandbox {name!r}; use one of {', '.join((AUTO, *BACKENDS))}")
+    if name == WEAK and not allow_weak:
+        raise ConfigError(
+            f"the sandbox {WEAK} limits reward code and does not lock it up: the code could read your files and "
+            "use the network; --allow-weak-sandbox accepts that"
+        )
 
 
-def open_sandbox(name: str = AUTO) -> Sandbox:
+def open_sandbox(name: str = AUTO, *, allow_weak: bool = False) -> Sandbox:
     """Return a backend that has passed its self-test.
 
     Args:
         name: a backend, or `auto` for the strongest that works here.
+        allow_weak: whether one that does not lock code up will do, where no other works.
 
     Raises:
-        ConfigError: there is no such backend.
+        ConfigError: there is no such backend, or it is not allowed.
         SandboxUnavailableError: it does not work here; the message says why.
+        MissingExtraError: it needs an extra that is not installed.
     """
-    check_sandbox_name(name)
-    return _open_strongest() if name == AUTO else _open_proven(name)
+    check_sandbox_name(name, allow_weak=allow_weak)
+    return _open_strongest(allow_weak) if name == AUTO else _open_proven(name)
 
 
-def _open_strongest() -> Sandbox:
+def _open_strongest(allow_weak: bool) -> Sandbox:
     reasons = []
     for name in BACKENDS:
+        if name == WEAK and not allow_weak:
+            continue
+        if name == "docker" and not _may_have_docker():
+            continue
         try:
             sandbox = _open_proven(name)
-        except SandboxUnavailableError as error:
-            reasons.append(str(error))
+        except (SandboxUnavailableError, MissingExtraError) as error:
+            logger.info("sandbox %s: %s", name, error)
+            reasons.append(f"{name}: {error}")
         else:
             logger.info("sandbox: %s", name)
             return sandbox
     raise SandboxUnavailableError(f"no sandbox works here: {'; '.join(reasons)}")
+
+
+def _may_have_docker() -> bool:
+    """Return whether it is worth the time to load the Docker SDK and ask."""
+    return bool(os.environ.get("DOCKER_HOST")) or DOCKER_SOCKET.exists()
 
 
 def _open_proven(name: str) -> Sandbox:
@@ -71,7 +105,3 @@ def _open_proven(name: str) -> Sandbox:
             raise SandboxUnavailableError(f"sandbox {name!r} cannot start: {error}") from error
         raise
     return sandbox
-
-
-def _choices() -> str:
-    return ", ".join((AUTO, *BACKENDS))

@@ -1,80 +1,96 @@
-"""The embedded default backend: forked processes behind seccomp, Landlock and resource limits, on Linux."""
+"""The embedded default backend: forked processes behind seccomp, Landlock and resource limits, on Linux.
 
-from collections.abc import Sequence
+Where bubblewrap works, the warm process and all its children also live in namespaces of their own, with a
+file system that holds Python and NumPy and nothing else.
+"""
 
-from rewardsmith.errors import SandboxUnavailableError
-from rewardsmith.services.forkserver import ForkServer, scrubbed_environment
-from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits, SelfTest
-from rewardsmith.services.sandbox.process import LocalProcess
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
 
-ZYGOTE = "rewardsmith.worker.reward.zygote"
+from rewardsmith.services.forkserver import scrubbed_environment
+from rewardsmith.services.launching import LaunchHere
+from rewardsmith.services.sandbox.forked import ForkedSandbox
+
+logger = logging.getLogger(__name__)
+
+_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/ld.so.conf")
+"""Where shared libraries are found."""
+_PROBE_S = 20.0
 
 
-def reward_fork_server(raw: bool = False) -> ForkServer:
-    """Return a fork server of reward processes.
+class LocalSandbox(ForkedSandbox):
+    """Starts one locked process per candidate on this machine."""
 
-    Args:
-        raw: give candidates full builtins and imports, and allow unlocked jobs; for tests of the lock.
-    """
-    return ForkServer(
-        ZYGOTE,
-        args=["raw"] if raw else [],
-        env=scrubbed_environment(),
-        error=SandboxUnavailableError,
+    def __init__(self) -> None:
+        wrapper, reason = bubblewrap()
+        features = {
+            "namespaces": "user, mount, pid, net, ipc, uts (bubblewrap)" if wrapper else f"none: {reason}"
+        }
+        super().__init__("local", LaunchHere(wrapper), features=features)
+
+
+@lru_cache(maxsize=1)
+def bubblewrap() -> tuple[tuple[str, ...], str]:
+    """Return the command that puts a process into namespaces of its own, tried out; or none, and why."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return (), "bubblewrap is not installed"
+    command = _command(program)
+    try:
+        done = subprocess.run(
+            [*command, sys.executable, "-s", "-P", "-c", "import numpy, rewardsmith.worker.reward.zygote"],
+            env=scrubbed_environment(),
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return (), f"bubblewrap does not work here ({error})"
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        logger.info("bubblewrap does not work here: %s", done.stderr)
+        return (), f"bubblewrap does not work here ({last[:200]})"
+    return command, ""
+
+
+def _command(program: str) -> tuple[str, ...]:
+    # As root no user namespace is needed, and without one the lock can still change to another user.
+    namespaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if os.geteuid() != 0:
+        namespaces.insert(0, "--unshare-user")
+    mounts = [part for path in _read_only_paths() for part in ("--ro-bind", str(path), str(path))]
+    return (
+        program,
+        *namespaces,
+        "--die-with-parent",
+        *mounts,
+        "--proc",
+        "/proc",
+        "--chdir",
+        "/",
+        "--",
     )
 
 
-class LocalSandbox:
-    """Starts one locked process per candidate, in milliseconds."""
+def _read_only_paths() -> list[Path]:
+    """Return what Python, NumPy and our worker need, and nothing of the user's beside it."""
+    import numpy
 
-    name = "local"
-
-    def __init__(self) -> None:
-        self._server = reward_fork_server()
-        self._raw_server: ForkServer | None = None
-        self._self_test: SelfTest | None = None
-
-    def open(
-        self,
-        source: str,
-        spec: RewardSpec,
-        limits: SandboxLimits,
-        *,
-        cpus: Sequence[int] | None = None,
-        raw: bool = False,
-    ) -> LocalProcess:
-        """Start a reward process; see `Sandbox.open`.
-
-        Args:
-            source: the candidate.
-            spec: the shape of the questions.
-            limits: hard limits.
-            cpus: cores to run on, or None for all.
-            raw: for tests alone: full builtins and imports, behind the same lock.
-        """
-        return LocalProcess.start(self._raw() if raw else self._server, source, spec, limits, cpus=cpus)
-
-    def self_test(self) -> SelfTest:
-        """Try what must be denied, each with a positive control; the result is kept."""
-        if self._self_test is None:
-            from rewardsmith.services.sandbox.selftest import run_self_test
-
-            self._self_test = run_self_test(self.name, self._raw())
-        return self._self_test
-
-    def close(self) -> None:
-        """End the fork servers and every process that they started."""
-        self._server.close()
-        if self._raw_server is not None:
-            self._raw_server.close()
-
-    def __enter__(self) -> "LocalSandbox":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _raw(self) -> ForkServer:
-        if self._raw_server is None:
-            self._raw_server = reward_fork_server(raw=True)
-        return self._raw_server
+    wanted = [
+        *map(Path, _SYSTEM),
+        Path(sys.base_prefix),
+        Path(sys.prefix),
+        Path(sys.base_exec_prefix),
+        Path(sysconfig.get_path("purelib")),
+        Path(numpy.__file__).resolve().parents[1],
+        _PACKAGE_ROOT / "rewardsmith",
+        Path(os.path.realpath(sys.executable)).parent,
+    ]
+    return [path for path in dict.fromkeys(wanted) if path.exists()]

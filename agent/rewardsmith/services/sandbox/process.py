@@ -21,15 +21,15 @@ _ENDING = (FailureCode.TIMEOUT, FailureCode.PROTOCOL)
 """After these the process is not to be asked again."""
 
 
-class LocalProcess:
+class ForkedProcess:
     """One candidate in a forked, locked process; use `start`."""
 
     def __init__(
-        self, server: ForkServer, client: RewardClient, output_fd: int, limits: SandboxLimits
+        self, server: ForkServer, child: int, client: RewardClient, output_fd: int, limits: SandboxLimits
     ) -> None:
         self.facts: dict[str, str] = {}
         """What the lock says of itself, such as `{"landlock": "ABI 7"}`."""
-        self._server = server
+        self._server, self._child = server, child
         self._client = client
         self._output_fd = output_fd
         self._limits = limits
@@ -47,7 +47,7 @@ class LocalProcess:
         *,
         cpus: Sequence[int] | None = None,
         unlocked_in: Path | None = None,
-    ) -> "LocalProcess":
+    ) -> "ForkedProcess":
         """Fork a process of `server` for a candidate and wait until it is ready.
 
         Args:
@@ -84,7 +84,7 @@ class LocalProcess:
     @classmethod
     def _spawn(
         cls, server: ForkServer, job: dict[str, Any], spec: RewardSpec, limits: SandboxLimits
-    ) -> "LocalProcess":
+    ) -> "ForkedProcess":
         geometry = Geometry.from_wire(**job["geometry"])
         request = _memory("request", geometry.request_bytes)
         answer = _memory("answer", geometry.answer_bytes)
@@ -98,7 +98,7 @@ class LocalProcess:
         theirs = (request_only, answer, output, request_read, answer_write)
         ours = (request, answer, request_write, answer_read)
         try:
-            pid = server.spawn(job, theirs)
+            child = server.spawn(job, theirs)
         except BaseException:
             for fd in (*ours, output):
                 os.close(fd)
@@ -106,11 +106,12 @@ class LocalProcess:
         finally:
             for fd in (request_only, request_read, answer_write):
                 os.close(fd)
-        return cls(server, RewardClient(ours, spec, limits.call_timeout_s, pid), output, limits)
+        client = RewardClient(ours, spec, limits.call_timeout_s, server.outer_pid(child))
+        return cls(server, child, client, output, limits)
 
     @property
-    def pid(self) -> int:
-        """The process id."""
+    def pid(self) -> int | None:
+        """The process id as it is seen from here; None where it had ended before it could be found."""
         return self._client.pid
 
     @property
@@ -149,7 +150,7 @@ class LocalProcess:
         """End the process for a reason of the caller's, such as a time-out that a trainer saw."""
         if not self._ended:
             self._ended, self._death = True, reason
-            self._server.kill(self.pid)
+            self._server.kill(self._child)
 
     def printed(self, limit: int = MAX_ERROR_CHARS) -> str:
         """Return what the candidate printed, cut to `limit` characters and cleaned."""
@@ -166,7 +167,7 @@ class LocalProcess:
         self._client.close()
         os.close(self._output_fd)
 
-    def __enter__(self) -> "LocalProcess":
+    def __enter__(self) -> "ForkedProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -201,7 +202,7 @@ class LocalProcess:
         return error
 
     def _reap(self, timeout_s: float) -> None:
-        status = self._server.wait(self.pid, timeout_s)
+        status = self._server.wait(self._child, timeout_s)
         if status is not None:
             self._ended, self._death = True, explain(status, self._limits)
 

@@ -11,7 +11,7 @@ from rewardsmith.contract.layout import ActionSpec, StateField, StateLayout
 from rewardsmith.errors import CandidateError
 from rewardsmith.services.forkserver import ForkServer
 from rewardsmith.services.sandbox.base import Probe, RewardSpec, SandboxLimits, SelfTest
-from rewardsmith.services.sandbox.process import LocalProcess
+from rewardsmith.services.sandbox.process import ForkedProcess
 from rewardsmith.types import Transitions
 from rewardsmith.worker.reward import probes
 
@@ -27,19 +27,23 @@ _ONE_ROW = Transitions(
 )
 
 
-def run_self_test(backend: str, server: ForkServer) -> SelfTest:
+def run_self_test(
+    backend: str, server: ForkServer, control: ForkServer, features: dict[str, str]
+) -> SelfTest:
     """Run every probe locked and unlocked.
 
     Args:
         backend: its name, for the report.
-        server: a fork server that was started as `raw`.
+        server: the backend's fork server, started as `raw`.
+        control: one of this machine with no box around it, started as `raw`.
+        features: what is known of the backend before any process runs.
 
     Raises:
         SandboxUnavailableError: no process could be started or locked.
     """
     source = Path(probes.__file__).read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        allowed, said_unlocked, _ = _run(server, source, Path(folder))
+        allowed, said_unlocked, _ = _run(control, source, Path(folder))
     succeeded, said_locked, facts = _run(server, source, None)
     results = tuple(
         Probe(
@@ -51,14 +55,16 @@ def run_self_test(backend: str, server: ForkServer) -> SelfTest:
         )
         for name in (probe.__name__.replace("_", " ") for probe in probes.PROBES)
     )
-    return SelfTest(backend=backend, probes=results, features=facts | {"processor": platform.machine()})
+    return SelfTest(
+        backend=backend, probes=results, features=features | facts | {"processor": platform.machine()}
+    )
 
 
 def _run(
     server: ForkServer, source: str, unlocked_in: Path | None
 ) -> tuple[dict[str, bool], dict[str, str], dict[str, str]]:
     """Return, by probe, whether it succeeded and what it said; and the facts of the lock."""
-    with LocalProcess.start(server, source, _SPEC, _LIMITS, unlocked_in=unlocked_in) as process:
+    with ForkedProcess.start(server, source, _SPEC, _LIMITS, unlocked_in=unlocked_in) as process:
         try:
             answer = process.call(_ONE_ROW)
             succeeded = {name: bool(values[0]) for name, values in answer.components.items()}

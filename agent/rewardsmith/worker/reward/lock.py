@@ -7,6 +7,7 @@ import resource
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from rewardsmith.worker.forkserver import die_with_parent
 from rewardsmith.worker.reward import landlock, seccomp
@@ -15,6 +16,10 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 _NOBODY = 65534
 _MAX_FDS = 64
 _MAX_STACK_BYTES = 8 * 1024 * 1024
+
+
+Kind = Literal["full", "contained", "weak"]
+"""All of it; without Landlock where a container stands around and has none; limits and user only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,12 @@ class Applied:
 
     landlock_abi: int
     user_changed: bool
+    seccomp: bool
+
+    @property
+    def flags(self) -> int:
+        """What fits into one number of a frame: bit 0 the user, bit 1 seccomp."""
+        return int(self.user_changed) | int(self.seccomp) << 1
 
 
 class LockError(Exception):
@@ -85,12 +96,15 @@ def require_one_thread() -> None:
         raise LockError(f"the process has {threads} threads")
 
 
-def apply(caps: Caps, parent: int) -> Applied:  # pragma: no cover  (runs in a locked child)
+def apply(
+    caps: Caps, parent: int, kind: Kind = "full"
+) -> Applied:  # pragma: no cover  (runs in a locked child)
     """Lock this process for good.
 
     Args:
         caps: what the candidate may use.
         parent: the process whose death ends this one.
+        kind: how much of a lock.
 
     Raises:
         LockError: a part could not be applied.
@@ -107,11 +121,22 @@ def apply(caps: Caps, parent: int) -> Applied:  # pragma: no cover  (runs in a l
         for option, value in ((_PR_SET_NO_NEW_PRIVS, 1), (_PR_SET_DUMPABLE, 0)):
             if libc.prctl(option, value, 0, 0, 0) != 0:
                 raise LockError(f"prctl {option}: {os.strerror(ctypes.get_errno())}")
-        abi = landlock.install(libc)
-        seccomp.install(libc)
+        abi = 0
+        if kind != "weak":
+            abi = _install_landlock(libc, is_needed=kind == "full")
+            seccomp.install(libc)
     except (OSError, ValueError, OverflowError) as error:
         raise LockError(str(error)) from error
-    return Applied(landlock_abi=abi, user_changed=user_changed)
+    return Applied(landlock_abi=abi, user_changed=user_changed, seccomp=kind != "weak")
+
+
+def _install_landlock(libc: ctypes.CDLL, *, is_needed: bool) -> int:  # pragma: no cover  (in a locked child)
+    try:
+        return landlock.install(libc)
+    except OSError:
+        if is_needed:
+            raise
+        return 0
 
 
 def _become_nobody(parent: int) -> bool:  # pragma: no cover  (runs in a locked child)

@@ -170,13 +170,16 @@ class RewardServer:
         return output
 
 
-def run_job(job: dict[str, Any], fds: list[int], raw: bool = False) -> None:  # pragma: no cover
+def run_job(
+    job: dict[str, Any], fds: list[int], raw: bool = False, kind: lock.Kind = "full"
+) -> None:  # pragma: no cover
     """Be the reward process of one job; what it calls is tested in-process.
 
     Args:
         job: source, geometry and limits.
         fds: request memory, answer memory, output file, request pipe, answer pipe.
         raw: whether this fork server exists for tests of the lock: only then may a job leave it off.
+        kind: how much of a lock is put on.
     """
     parent = os.getppid()
     request_memory, answer_memory, output, request_fd, answer_fd = fds
@@ -194,10 +197,10 @@ def run_job(job: dict[str, Any], fds: list[int], raw: bool = False) -> None:  # 
         server.say(LOCKED_SEQ, Status.LOCKED)
     else:
         try:
-            applied = lock.apply(lock.Caps(**job["limits"]), parent)
+            applied = lock.apply(lock.Caps(**job["limits"]), parent, kind)
         except lock.LockError as error:
             server.say(LOCKED_SEQ, Status.LOCK_FAILED, str(error))
             return
-        server.say(LOCKED_SEQ, Status.LOCKED, n=applied.landlock_abi, k=int(applied.user_changed))
+        server.say(LOCKED_SEQ, Status.LOCKED, n=applied.landlock_abi, k=applied.flags)
     if server.load(job["source"], raw):
         server.serve()

@@ -1,4 +1,7 @@
-"""The fork server of reward processes: `python -m rewardsmith.worker.reward.zygote [raw] CONTROL_FD`.
+"""The fork server of reward processes: `python -m ...worker.reward.zygote [raw] [LOCK] CONTROL`.
+
+CONTROL is the number of a connected socket, or the path of one to connect to. LOCK is how much of a lock is
+put on: `full`, `contained` or `weak`.
 
 A locked process can open no file, so everything that NumPy and Python would load later is loaded here.
 """
@@ -7,15 +10,17 @@ import contextlib
 import functools
 import gc
 import importlib
+import os
 import socket
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 
 from rewardsmith.worker import forkserver
-from rewardsmith.worker.reward import seccomp
+from rewardsmith.worker.reward import lock, seccomp
 from rewardsmith.worker.reward.namespace import RAW_MODULES
 from rewardsmith.worker.reward.server import run_job
 
@@ -57,15 +62,27 @@ def warm_up() -> None:
 
 def main(arguments: Sequence[str]) -> None:  # pragma: no cover  (a process of its own)
     """Serve until the driver closes the control socket."""
-    raw = arguments[0] == "raw"
+    raw = "raw" in arguments[:-1]
+    kind: lock.Kind = next((known for known in get_args(lock.Kind) if known in arguments[:-1]), "full")
     warm_up()
     if raw:
         for name in RAW_MODULES:
             importlib.import_module(name)
+    # Some of it was set by a container's engine, not by us.
+    os.environ.clear()
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=int(arguments[-1])) as control:
-        forkserver.serve(control, functools.partial(run_job, raw=raw))
+    with connect(arguments[-1]) as control:
+        forkserver.serve(control, functools.partial(run_job, raw=raw, kind=kind))
+
+
+def connect(control: str) -> socket.socket:
+    """Return the control socket: one that was inherited, by its number, or one to connect to, by its path."""
+    if control.isdecimal():
+        return socket.socket(fileno=int(control))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(control)
+    return connection
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole reward processes: started, asked, handed on, ended."""
+"""What every sandbox backend must pass: reward processes are started, asked, handed on, ended."""
 
 import contextlib
 import json
@@ -13,22 +13,27 @@ import pytest
 
 from rewardsmith.errors import CandidateError, ConfigError, FailureCode, SandboxUnavailableError
 from rewardsmith.services.forkserver import ExitStatus
+from rewardsmith.services.launching import LaunchHere
 from rewardsmith.services.sandbox import factory
 from rewardsmith.services.sandbox.base import Probe, SandboxLimits, SelfTest
 from rewardsmith.services.sandbox.client import EndedError, RewardClient
 from rewardsmith.services.sandbox.cores import FOLLOW_EVERY, FollowingCall
+from rewardsmith.services.sandbox.forked import RAW, fork_server
 from rewardsmith.services.sandbox.local import LocalSandbox
-from rewardsmith.services.sandbox.process import LocalProcess, explain
+from rewardsmith.services.sandbox.process import ForkedProcess, explain
 from rewardsmith.services.sandbox.selftest import run_self_test
 from rewardsmith.worker.reward import probes
 from sandbox.helpers import GOOD, SPEC, batch, candidate, right_answer
+from sandboxes import open_backend
 
 LIMITS = SandboxLimits(call_timeout_s=2.0)
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    with LocalSandbox() as backend:
+@pytest.fixture(
+    scope="module", params=["local", "subprocess", pytest.param("docker", marks=pytest.mark.docker)]
+)
+def sandbox(request):
+    with open_backend(request.param) as backend:
         yield backend
 
 
@@ -39,7 +44,7 @@ def test_a_candidate_is_asked_and_ends(sandbox):
         np.testing.assert_array_equal(process.potential(rows.state), 2.0 * rows.state[:, 3])
         assert process.has_potential
         assert process.death() is None
-        assert process.facts["landlock"].startswith("ABI ")
+        assert set(process.facts) == {"landlock", "seccomp", "user"}
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)
     process.close()
@@ -159,8 +164,8 @@ def test_what_was_printed_is_cut_and_cleaned(sandbox):
 def test_a_fork_server_that_ended_is_not_the_candidates_fault():
     backend = LocalSandbox()
     process = backend.open(GOOD, SPEC, LIMITS)
-    backend._server._process.kill()
-    backend._server._process.wait()
+    backend._server.warm.process.kill()
+    backend._server.warm.process.wait()
     with pytest.raises(SandboxUnavailableError):
         process.call(batch(2))
     process.close()
@@ -193,31 +198,56 @@ def test_every_ending_has_a_type(exit_code, signal, code):
 
 
 def test_the_self_test_proves_every_denial(sandbox):
+    if sandbox.is_weak:
+        pytest.skip("the sandbox subprocess promises no denials")
     result = sandbox.self_test()
+    assert result.passed
     assert [probe for probe in result.probes if not probe.passed] == []
     assert len(result.probes) == len(probes.PROBES) >= 20
-    assert result.features["landlock"].startswith("ABI ")
+    assert result.features["seccomp"] == "allow list"
     assert sandbox.self_test() is result
 
 
-def test_a_lock_that_never_fires_fails_the_self_test(sandbox, monkeypatch, tmp_path):
-    start = LocalProcess.start
+def test_the_weak_sandbox_says_what_it_does_not_deny():
+    with open_backend("subprocess") as sandbox:
+        result = sandbox.self_test()
+    denied = {probe.name for probe in result.probes if probe.passed}
+    assert result.passed
+    assert result.is_weak
+    assert "use more memory" in denied
+    assert "read a file" not in denied
+    assert "open a tcp socket" not in denied
+    assert result.features["seccomp"] == "none"
+
+
+def test_a_weak_sandbox_whose_limits_do_not_hold_does_not_pass():
+    holds = Probe(name="use more memory", denied=True, control=True)
+    fails = Probe(name="use more memory", denied=False, control=True)
+    assert SelfTest(backend="subprocess", probes=(holds,), features={}, is_weak=True).passed
+    assert not SelfTest(backend="subprocess", probes=(fails,), features={}, is_weak=True).passed
+    assert not SelfTest(backend="subprocess", probes=(), features={}, is_weak=True).passed
+
+
+def test_a_lock_that_never_fires_fails_the_self_test(monkeypatch, tmp_path):
+    start = ForkedProcess.start
 
     def without_lock(*args, **kwargs):
         return start(*args, **{**kwargs, "unlocked_in": tmp_path})
 
-    monkeypatch.setattr(LocalProcess, "start", without_lock)
-    result = run_self_test("broken", sandbox._raw())
+    monkeypatch.setattr(ForkedProcess, "start", without_lock)
+    with contextlib.closing(fork_server(LaunchHere(), (RAW,))) as control:
+        result = run_self_test("broken", control, control, {})
     assert not result.passed
     assert not any(probe.denied for probe in result.probes)
 
 
-def test_a_probe_that_dies_fails_the_self_test(sandbox, monkeypatch):
+def test_a_probe_that_dies_fails_the_self_test(monkeypatch):
     def dies(*_):
         raise CandidateError(FailureCode.CRASHED, "gone")
 
-    monkeypatch.setattr(LocalProcess, "call", dies)
-    assert not run_self_test("broken", sandbox._raw()).passed
+    monkeypatch.setattr(ForkedProcess, "call", dies)
+    with contextlib.closing(fork_server(LaunchHere(), (RAW,))) as control:
+        assert not run_self_test("broken", control, control, {}).passed
 
 
 def test_every_probe_succeeds_without_a_lock(tmp_path, monkeypatch, capfd):
@@ -283,12 +313,34 @@ def test_local_is_opened_by_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("docker", "not part of this version"), ("vm", "unknown sandbox")]
+    ("name", "text"), [("subprocess", "--allow-weak-sandbox accepts that"), ("vm", "unknown sandbox")]
 )
-def test_other_names_are_explained(monkeypatch, name, text):
-    monkeypatch.setattr(factory, "BACKENDS", {"local": LocalSandbox})
+def test_other_names_are_explained(name, text):
     with pytest.raises(ConfigError, match=text):
         factory.open_sandbox(name)
+
+
+def test_the_weak_sandbox_is_taken_only_where_it_is_allowed(monkeypatch):
+    weak = Backend(GOOD_PROBE)
+    monkeypatch.setattr(factory, "BACKENDS", {factory.WEAK: lambda: weak})
+    with pytest.raises(SandboxUnavailableError):
+        factory.open_sandbox("auto")
+    assert factory.open_sandbox("auto", allow_weak=True) is weak
+
+
+def test_auto_does_not_wait_for_an_engine_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(factory, "DOCKER_SOCKET", tmp_path / "docker.sock")
+    good = Backend(GOOD_PROBE)
+    backends = {"docker": lambda: pytest.fail("it was tried"), "local": lambda: good}
+    monkeypatch.setattr(factory, "BACKENDS", backends)
+    assert factory.open_sandbox("auto") is good
+
+
+def test_auto_takes_docker_where_it_works_and_else_what_comes_next(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    with factory.open_sandbox("auto") as backend:
+        assert backend.name == "local"
 
 
 def test_who_never_reads_its_requests_cannot_make_the_caller_wait(sandbox):
