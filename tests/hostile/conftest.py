@@ -19,8 +19,7 @@ def compute_reward(state, action, next_state):
 """
 
 
-@pytest.fixture(scope="session")
-def rows():
+def made_rows():
     rng = np.random.default_rng(0)
     return Transitions(
         state=rng.uniform(0.1, 1.0, (8, 7)),
@@ -28,6 +27,11 @@ def rows():
         next_state=rng.uniform(0.1, 1.0, (8, 7)),
         terminated=np.zeros(8, dtype=bool),
     )
+
+
+@pytest.fixture(scope="session")
+def rows():
+    return made_rows()
 
 
 @pytest.fixture(scope="session", params=["local", pytest.param("docker", marks=pytest.mark.docker)])

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def test_two_hundred_candidates_leave_no_descriptor_behind(sandbox):
         sandbox.open(GOOD, SPEC, LIMITS).close()
     # Fewer, where what earlier tests left is collected meanwhile.
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+def test_a_backend_outlives_the_thread_that_first_used_it(sandbox):
+    with open_backend(sandbox.name) as fresh:
+        thread = threading.Thread(target=lambda: fresh.open(GOOD, SPEC, LIMITS).close())
+        thread.start()
+        thread.join()
+        time.sleep(0.1)
+        with fresh.open(GOOD, SPEC, LIMITS) as process:
+            assert len(process.call(batch(3)).reward) == 3
 
 
 def test_a_core_can_be_chosen(sandbox):

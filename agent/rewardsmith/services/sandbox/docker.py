@@ -185,6 +185,8 @@ def _walls() -> dict[str, Any]:
         "init": False,
         "tty": False,
         "stdin_open": False,
+        # As the first process of its container, Python would let SIGTERM pass.
+        "stop_signal": "SIGKILL",
     }
 
 

@@ -65,11 +65,11 @@ def _command(program: str) -> tuple[str, ...]:
     namespaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     if os.geteuid() != 0:
         namespaces.insert(0, "--unshare-user")
+    # No --die-with-parent: it would end with the thread that started it. It ends with our control socket.
     mounts = [part for path in _read_only_paths() for part in ("--ro-bind", str(path), str(path))]
     return (
         program,
         *namespaces,
-        "--die-with-parent",
         *mounts,
         "--proc",
         "/proc",
