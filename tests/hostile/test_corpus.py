@@ -12,9 +12,12 @@ from rewardsmith.contract.static_checks import check_source
 from rewardsmith.errors import CandidateError, SandboxUnavailableError
 from rewardsmith.services.sandbox.base import SandboxLimits
 from rewardsmith.services.sandbox.process import ForkedProcess
+from rewardsmith.stages.validation import validate
+from rewardsmith.types import Transitions
 
 CASES = load()
-RAN = [case for case in CASES if case.entry != "static"]
+RAN = [case for case in CASES if case.entry in ("checked", "raw")]
+VALIDATED = [case for case in CASES if case.entry == "validated"]
 CONTROLLED = [case for case in CASES if case.entry == "raw" and not case.control.startswith("none")]
 HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 CALLS = 3
@@ -51,7 +54,7 @@ def test_static_checks_refuse(case):
         assert f"(line {case.line})" in caught.value.message
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.entry == "checked"], ids=name)
+@pytest.mark.parametrize("case", [c for c in CASES if c.entry in ("checked", "validated")], ids=name)
 def test_static_checks_leave_to_the_box(case):
     check_source(case.source)
 
@@ -69,6 +72,24 @@ def test_the_box_answers_with_the_right_type(case, sandbox, sibling, rows):
     answer = process.call(rows)
     np.testing.assert_array_equal(answer.reward, right.reward)
     np.testing.assert_array_equal(answer.components["speed"], right.components["speed"])
+
+
+@pytest.mark.parametrize("case", VALIDATED, ids=name)
+def test_validation_tells_what_breaks_the_contract(case, sandbox):
+    rng = np.random.default_rng(1)
+    sample = Transitions(
+        state=rng.uniform(0.1, 1.0, (256, 7)),
+        action=rng.uniform(-1.0, 1.0, (256, 2)),
+        next_state=rng.uniform(0.1, 1.0, (256, 7)),
+        terminated=np.arange(256) % 32 == 7,
+    )
+    with sandbox.open(case.source, SPEC, SandboxLimits()) as process:
+        try:
+            told = "constant" if validate(process, sample).is_constant else "valid"
+        except CandidateError as error:
+            told = str(error.code)
+            assert len(error.message) > 20
+    assert told in case.expect
 
 
 @pytest.mark.parametrize("case", CONTROLLED, ids=name)

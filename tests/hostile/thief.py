@@ -1,4 +1,3 @@
-# ruff: noqa: PTH, SIM105
 """A candidate that looks everywhere for secrets, prints what it finds, and answers how often it did."""
 
 import ctypes

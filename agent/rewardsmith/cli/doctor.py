@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: JsonOption = False) -> None:
     """Report versions and extras, and prove each sandbox on itself.
 
-    Exit code 3 where no sandbox works.
+    Exit code 3 where no sandbox works that locks reward code up.
     """
     sandboxes = [_examine(choice.value) for choice in SandboxChoice if choice is not SandboxChoice.auto]
     report = {
@@ -59,7 +59,7 @@ def doctor(as_json: JsonOption = False) -> None:
         say_json(report)
     else:
         _show(report)
-    if not any(sandbox["available"] for sandbox in sandboxes):
+    if not any(sandbox["available"] and not sandbox["is_weak"] for sandbox in sandboxes):
         raise typer.Exit(EXIT_NO_SANDBOX)
 
 
@@ -80,13 +80,13 @@ def _runs_folder() -> dict[str, Any]:
 def _examine(name: str) -> dict[str, Any]:
     """Return what a sandbox backend proved on itself, or why it could not."""
     from rewardsmith.services.sandbox.factory import BACKENDS
+    from rewardsmith.services.sandbox.latency import measure_latency
 
-    if name not in BACKENDS:
-        return _unavailable(name, "not part of this version")
     try:
         sandbox = BACKENDS[name]()
         try:
             test = sandbox.self_test()
+            latency = measure_latency(sandbox) if test.passed else None
         finally:
             sandbox.close()
     except (RewardsmithError, OSError, ImportError) as error:
@@ -95,6 +95,8 @@ def _examine(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "available": test.passed,
+        "is_weak": test.is_weak,
+        "latency": latency and asdict(latency),
         "reason": None if test.passed else f"{n_failed} of {len(test.probes)} probes failed",
         "features": test.features,
         "probes": [{**asdict(probe), "passed": probe.passed} for probe in test.probes],
@@ -102,7 +104,15 @@ def _examine(name: str) -> dict[str, Any]:
 
 
 def _unavailable(name: str, reason: str) -> dict[str, Any]:
-    return {"name": name, "available": False, "reason": reason, "features": {}, "probes": []}
+    return {
+        "name": name,
+        "available": False,
+        "is_weak": False,
+        "latency": None,
+        "reason": reason,
+        "features": {},
+        "probes": [],
+    }
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -121,11 +131,17 @@ def _show(report: dict[str, Any]) -> None:
 
 def _show_sandbox(sandbox: dict[str, Any]) -> None:
     state = "works" if sandbox["available"] else f"does not work: {sandbox['reason']}"
+    if sandbox["is_weak"]:
+        state += ", and only limits reward code: it needs --allow-weak-sandbox"
     say(f"sandbox {sandbox['name']}: {state}")
+    if sandbox["latency"] is not None:
+        start_ms, call_us = 1e3 * sandbox["latency"]["start_s"], 1e6 * sandbox["latency"]["call_s"]
+        say(f"  a reward process starts in {start_ms:.1f} ms and answers 8 rows in {call_us:.0f} us")
     for name, value in sandbox["features"].items():
         say(f"  {name}: {value}")
     for probe in sandbox["probes"]:
-        say(f"  {'ok    ' if probe['passed'] else 'FAILED'} {probe['name']}: {probe['detail']}")
+        failed = "open  " if sandbox["is_weak"] else "FAILED"
+        say(f"  {'ok    ' if probe['passed'] else failed} {probe['name']}: {probe['detail']}")
 
 
 def _how_to_get(extra: str) -> str:

@@ -49,6 +49,8 @@ def validate(process: RewardProcess, sample: Transitions) -> Validation:
     first = process.call(sample)
     _check_time(first, time.perf_counter() - started, len(sample))
     process.call(sample.take(slice(0, None, 3)))
+    # Twice: what alternates would answer every second call alike.
+    _check_same(first, process.call(sample))
     _check_same(first, process.call(sample))
     _check_rows(process, sample, first)
     return Validation(

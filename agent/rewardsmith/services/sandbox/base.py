@@ -82,7 +82,7 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """Whether every probe passed; of a weak backend, whether the memory limit holds, which it promises."""
+        """Whether every probe passed; of a weak backend, whether the memory limit holds that it promises."""
         if self.is_weak:
             return any(probe.passed for probe in self.probes if probe.name == MEMORY_PROBE)
         return bool(self.probes) and all(probe.passed for probe in self.probes)

@@ -38,7 +38,7 @@ BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "local": _open_local,
     WEAK: _open_weak,
 }
-"""By name, the strongest first: the order in which `auto` tries them; the weak one only where it is allowed."""
+"""By name, the strongest first, as `auto` tries them; the weak one only where it is allowed."""
 
 
 def check_sandbox_name(name: str, *, allow_weak: bool = False) -> None:
@@ -47,8 +47,8 @@ def check_sandbox_name(name: str, *, allow_weak: bool = False) -> None:
         raise ConfigError(f"unknown sandbox {name!r}; use one of {', '.join((AUTO, *BACKENDS))}")
     if name == WEAK and not allow_weak:
         raise ConfigError(
-            f"the sandbox {WEAK} limits reward code and does not lock it up: the code could read your files and "
-            "use the network; --allow-weak-sandbox accepts that"
+            f"the sandbox {WEAK} limits reward code and does not lock it up: the code could read your files "
+            "and use the network; --allow-weak-sandbox accepts that"
         )
 
 
