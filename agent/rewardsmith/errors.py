@@ -49,6 +49,10 @@ class ModelError(RewardsmithError):
     """Raised when a language model cannot be used as it was asked for: its name, its key or its settings."""
 
 
+class ContextTooLongError(ModelError):
+    """Raised when a prompt is longer than a model takes, with all that can be left out left out."""
+
+
 class ModelUnavailableError(RewardsmithError):
     """Raised when a language model does not answer for now; the run can be resumed later."""
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NoReturn
 
+from rewardsmith.contract.parsing import parse_python
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.worker.reward.frame import MAX_SOURCE_BYTES
 from rewardsmith.worker.reward.namespace import ALLOWED_BUILTINS, ENTRY, IMPORTABLE, POTENTIAL
@@ -117,7 +118,7 @@ def _parse(source: str) -> ast.Module:
         _check_tokens(source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            tree = parse_python(source)
     except SyntaxError as error:
         _fail(FailureCode.SYNTAX, error.msg, error.lineno)
     except (tokenize.TokenError, ValueError) as error:

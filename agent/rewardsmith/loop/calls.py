@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardsmith.config import ModelConfig
-from rewardsmith.errors import BudgetExhausted, ModelUnavailableError
+from rewardsmith.errors import BudgetExhausted, ContextTooLongError, ModelUnavailableError
 from rewardsmith.loop.reporter import Reporter
-from rewardsmith.services.chat.base import CallFault, ChatRequest
+from rewardsmith.services.chat.base import TEMPORARY, CallFault, ChatRequest
 from rewardsmith.services.chat.caller import Answerer, CallOutcome
 from rewardsmith.services.chat.calls import Asker, ModelAnswer, ModelCall
 from rewardsmith.services.chat.names import price
@@ -91,7 +91,7 @@ class ModelCalls:
         try:
             while True:
                 outcomes, is_replayed = self._round(calls, f"{AGAIN}{number}" if number else "")
-                if any(outcome.reply is not None for outcome in outcomes):
+                if any(o.reply is not None or o.fault not in TEMPORARY for o in outcomes):
                     break
                 if not is_replayed:
                     raise ModelUnavailableError(
@@ -132,7 +132,14 @@ class ModelCalls:
 
     def _effect(self, call: ModelCall, suffix: str) -> Effect:
         def run() -> JsonObject:
-            return outcome_row(self._answerers[call.asker].ask(call.key, call.request), self._objects)
+            try:
+                outcome = self._answerers[call.asker].ask(call.key, call.request)
+            except ContextTooLongError as error:
+                if call.asker != "evaluator":
+                    raise
+                # Without a critique the search goes on; without proposals it could not.
+                outcome = CallOutcome(reply=None, fault=CallFault.CONTEXT_LENGTH, message=str(error))
+            return outcome_row(outcome, self._objects)
 
         request: dict[str, Any] = {
             "model": self._models[call.asker].name,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from rewardsmith.config import RunConfig
-from rewardsmith.errors import NoWinnerError, RunFolderError
+from rewardsmith.errors import FailureCode, NoWinnerError, RunFolderError
 from rewardsmith.loop.candidates import candidate_id
 from rewardsmith.services.journal.events import Event, read_events
 from rewardsmith.services.journal.folder import LOCK_FILE, RunFolder
@@ -175,7 +175,9 @@ def read_proposals(record: RunRecord) -> dict[str, Proposal]:
                 proposals[candidate_id(iteration.number, index)] = Proposal.from_json(row)
         for ref in iteration.repair_refs:
             mended = objects.get_json(ref)
-            proposals.update((name, Proposal.from_json(row)) for name, row in mended.items())
+            answers = {name: Proposal.from_json(row) for name, row in mended.items()}
+            # A call that failed left what there was.
+            proposals |= {n: p for n, p in answers.items() if p.failure != FailureCode.MODEL_ERROR}
     return proposals
 
 

@@ -37,9 +37,15 @@ def repair(session: Session, state: SearchState, new: Sequence[Candidate]) -> No
         except BudgetExhausted as verdict:
             session.reporter.line(f"  they are not mended: {verdict}")
             return
-        replaced = broken[: len(mended)]
-        for candidate, proposal in zip(replaced, mended, strict=True):
+        # A call that failed leaves what there was: it may still be mended in the next attempt.
+        answered = [
+            (candidate, proposal)
+            for candidate, proposal in zip(broken, mended, strict=False)
+            if proposal.failure != FailureCode.MODEL_ERROR
+        ]
+        for candidate, proposal in answered:
             candidate.replace_by(proposal)
+        replaced = [candidate for candidate, _ in answered]
         turn_down_duplicates(state, replaced)
         usable = [c for c in replaced if c.failure is None]
         if usable:

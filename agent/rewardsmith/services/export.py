@@ -4,6 +4,7 @@ import ast
 import re
 import textwrap
 
+from rewardsmith.contract.parsing import parse_python
 from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
 from rewardsmith.contract.static_checks import prepare_source
 from rewardsmith.services.tasks.schema import Task
@@ -142,7 +143,7 @@ def _reward_code(source: str, taken: set[str]) -> str:
 def _bound_names(code: str) -> set[str]:
     """Return the names that a module binds at its top level."""
     names: set[str] = set()
-    for node in ast.parse(code).body:
+    for node in parse_python(code).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):

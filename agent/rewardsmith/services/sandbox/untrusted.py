@@ -12,7 +12,8 @@ from rewardsmith.worker.reward.frame import MAX_COMPONENTS, MAX_ERROR_CHARS, MAX
 _NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_ ]{{0,{MAX_NAME_CHARS - 1}}}")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 _UNPRINTABLE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e01ef]"
 )
 
 

@@ -61,13 +61,14 @@ def _about(term: Term, fields: Mapping[str, StateField]) -> str:
     weight = f"{abs(term.weight):.3g}"
     sign = "pays" if term.weight > 0 else "costs"
     if term.shape == "alive":
-        return f"pays {weight} for every step that does not end the episode"
+        return f"{sign} {weight} for every step that does not end the episode"
     if term.shape == "ended":
         return f"{sign} {weight} once, when the episode ends by itself"
     if term.shape == "choice":
         return f"{sign} {weight} whenever action {term.index} is taken"
     if term.quantity is None:
-        return f"costs up to {weight} for actions at their bounds"
+        verb = "costs" if term.weight > 0 else "pays"
+        return f"{verb} up to {weight} for actions at their bounds"
     unit = "" if term.quantity.kind == "angle" else fields[term.quantity.field].unit
     scale = term.quantity.span / term.sharpness
     size = _with_unit(scale, unit)

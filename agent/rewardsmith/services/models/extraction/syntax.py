@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from rewardsmith.contract.parsing import parse_python
 from rewardsmith.contract.static_checks import check_source
 from rewardsmith.errors import CandidateError, FailureCode
 
@@ -33,7 +34,7 @@ def parse(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source)
+            return parse_python(source)
     except SyntaxError as error:
         line = f" (line {error.lineno})" if error.lineno else ""
         raise CandidateError(FailureCode.SYNTAX, f"{error.msg}{line}") from None

@@ -8,8 +8,8 @@ from rewardsmith.errors import FailureCode
 from rewardsmith.services.chat.base import ChatMessage, ChatReply, ChatRequest
 from rewardsmith.services.chat.calls import Ask, ModelAnswer, ModelCall
 from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest, TaskBrief
-from rewardsmith.services.models.llm.conversation import Conversation
 from rewardsmith.services.models.extraction import extract_code
+from rewardsmith.services.models.llm.conversation import Conversation
 from rewardsmith.services.models.llm.template import Template
 from rewardsmith.services.sandbox.untrusted import clean
 
