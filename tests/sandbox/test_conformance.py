@@ -175,8 +175,7 @@ def test_what_was_printed_is_cut_and_cleaned(sandbox):
 def test_a_fork_server_that_ended_is_not_the_candidates_fault():
     backend = LocalSandbox()
     process = backend.open(GOOD, SPEC, LIMITS)
-    backend._server.warm.process.kill()
-    backend._server.warm.process.wait()
+    backend._server.warm.kill()
     with pytest.raises(SandboxUnavailableError):
         process.call(batch(2))
     process.close()

@@ -44,20 +44,20 @@ def client():
         return image.connect()
 
 
+@pytest.fixture
 def containers(client):
-    return client.containers.list(all=True, filters={"label": backend.OWNER_LABEL})
+    """Return the containers that were made since the test began; other tests keep some of their own."""
+
+    def listed():
+        return client.containers.list(all=True, filters={"label": backend.OWNER_LABEL}, ignore_removed=True)
+
+    before = {container.id for container in listed()}
+    return lambda: [container for container in listed() if container.id not in before]
 
 
-def is_gone(client, timeout_s=10.0):
-    deadline = time.monotonic() + timeout_s
-    while containers(client) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return not containers(client)
-
-
-def test_a_container_has_nothing_and_may_do_nothing(client):
+def test_a_container_has_nothing_and_may_do_nothing(client, containers):
     with open_backend("docker") as sandbox, sandbox.open(GOOD, SPEC, SandboxLimits()):
-        (container,) = containers(client)
+        (container,) = containers()
         settings = client.api.inspect_container(container.id)
     host, config = settings["HostConfig"], settings["Config"]
     assert host["NetworkMode"] == "none"
@@ -79,21 +79,21 @@ def test_a_container_has_nothing_and_may_do_nothing(client):
     assert not [line for line in config["Env"] if "KEY" in line or "TOKEN" in line]
 
 
-def test_nothing_is_left_when_a_sandbox_is_closed(client):
+def test_nothing_is_left_when_a_sandbox_is_closed(client, containers):
     before = set(Path("/tmp").glob("rewardsmith-docker-*"))
     with open_backend("docker") as sandbox:
         sandbox.self_test()
         sandbox.open(GOOD, SPEC, SandboxLimits()).close()
-        assert len(containers(client)) == 2
-    assert containers(client) == []
+        assert len(containers()) == 2
+    assert containers() == []
     assert set(Path("/tmp").glob("rewardsmith-docker-*")) == before
 
 
-def test_a_host_that_is_killed_leaves_no_running_container_and_the_next_start_removes_it(client):
+def test_a_host_that_is_killed_leaves_no_running_container_and_the_next_start_removes_it(client, containers):
     code = HOLD.format(tests=str(Path(__file__).parents[1]))
     host = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert host.stdout.readline() == b"ready\n"
-    (container,) = containers(client)
+    (container,) = containers()
     host.kill()
     host.wait()
     deadline = time.monotonic() + 10
@@ -102,7 +102,7 @@ def test_a_host_that_is_killed_leaves_no_running_container_and_the_next_start_re
         container.reload()
     assert container.status == "exited"
     assert backend.sweep(client) == [container.name]
-    assert containers(client) == []
+    assert containers() == []
 
 
 def test_the_containers_of_a_living_process_are_not_swept(client):
@@ -124,9 +124,9 @@ def test_a_missing_image_says_how_to_make_it(client, monkeypatch):
         image.check_image(client)
 
 
-def test_a_container_that_is_killed_is_not_the_candidates_fault(client):
+def test_a_container_that_is_killed_is_not_the_candidates_fault(client, containers):
     with open_backend("docker") as sandbox, sandbox.open(GOOD, SPEC, SandboxLimits()) as process:
-        (container,) = containers(client)
+        (container,) = containers()
         container.kill()
         with pytest.raises(SandboxUnavailableError):
             process.call(batch(3))

@@ -5,7 +5,6 @@ import hashlib
 import io
 import re
 import tokenize
-import warnings
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -116,9 +115,7 @@ def _parse(source: str) -> ast.Module:
         _fail(FailureCode.FORBIDDEN, "an invisible character changes the reading order", line)
     try:
         _check_tokens(source)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = parse_python(source)
+        tree = parse_python(source)
     except SyntaxError as error:
         _fail(FailureCode.SYNTAX, error.msg, error.lineno)
     except (tokenize.TokenError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -60,9 +61,14 @@ class HostProcess:
         try:
             self.process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
         self.control.close()
+
+    def kill(self) -> None:
+        """Kill it, and a wrapper around it as well."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def outer_pid(self, inner: int) -> int | None:
         """Return the number of a child here; see `WarmProcess`."""

@@ -2,7 +2,6 @@
 
 import ast
 import builtins
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -32,9 +31,7 @@ def parse(source: str) -> ast.Module:
         # A name that is not ASCII ends the checks early, before all of the nesting was looked at.
         _check_bounds("".join(c if c.isascii() else "x" for c in source))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return parse_python(source)
+        return parse_python(source)
     except SyntaxError as error:
         line = f" (line {error.lineno})" if error.lineno else ""
         raise CandidateError(FailureCode.SYNTAX, f"{error.msg}{line}") from None
