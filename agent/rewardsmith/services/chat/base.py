@@ -122,7 +122,7 @@ class CallError(Exception):
 
     Attributes:
         fault: the kind of failure.
-        message: one line, without secrets.
+        message: what is said about it; as a `Caller` tells it, one line without secrets.
         status: the HTTP status, or None.
         retry_after_s: how long the server asks to wait, or None.
         parameter: the request's parameter that the server refuses, or None.

@@ -9,7 +9,7 @@ from typing import Protocol
 import tenacity
 
 from rewardsmith.config import ModelConfig
-from rewardsmith.errors import ModelError, ModelUnavailableError
+from rewardsmith.errors import ContextTooLongError, ModelError, ModelUnavailableError
 from rewardsmith.services.chat.background import BackgroundLoop
 from rewardsmith.services.chat.base import (
     TEMPORARY,
@@ -22,10 +22,12 @@ from rewardsmith.services.chat.base import (
 from rewardsmith.services.chat.faults import is_filtered
 from rewardsmith.services.chat.prices import Price
 from rewardsmith.services.chat.secrets import redact
+from rewardsmith.services.sandbox.untrusted import clean
 
 logger = logging.getLogger(__name__)
 
 _MAX_ADAPTATIONS = 6
+_MAX_MESSAGE = 400
 _GRACE = 0.2
 """How much longer than the client's own time limit the hard one is, as a share of it."""
 
@@ -102,7 +104,7 @@ class Caller:
         Raises:
             ModelError: the model cannot be used like this; trying again is of no use.
             ModelUnavailableError: the account has no quota left.
-            concurrent.futures.CancelledError: `cancel` was called.
+            concurrent.futures.CancelledError: `cancel` or `close` was called.
         """
         return self._background.run(self._ask(request))
 
@@ -112,11 +114,7 @@ class Caller:
 
     def close(self) -> None:
         """Give up all calls and close the connections; closing twice does no harm."""
-        try:
-            self._background.run(self._client.close())
-        except (Exception, asyncio.CancelledError) as error:
-            logger.debug("the client did not close: %s", error)
-        self._background.close()
+        self._background.close(self._client.close)
 
     async def _ask(self, request: ChatRequest) -> CallOutcome:
         attempts: list[Attempt] = []
@@ -166,31 +164,35 @@ class Caller:
                 reply = await self._client.complete(request, quirks)
         except (CallError, TimeoutError) as error:
             fault = self._clean(error)
-            attempts.append(
-                Attempt(
-                    fault=fault.fault,
-                    message=fault.message,
-                    status=fault.status,
-                    latency_s=time.perf_counter() - started,
-                )
+        else:
+            attempts.append(Attempt(fault=None, latency_s=time.perf_counter() - started))
+            return replace(
+                reply,
+                text=self._redacted(reply.text),
+                reasoning=self._redacted(reply.reasoning),
+                refusal=reply.refusal and self._redacted(reply.refusal),
+                model=reply.model and self._redacted(reply.model),
             )
-            logger.info("a model call failed: %s", fault)
-            raise fault from None
-        attempts.append(Attempt(fault=None, latency_s=time.perf_counter() - started))
-        return replace(
-            reply,
-            text=self._redacted(reply.text),
-            reasoning=self._redacted(reply.reasoning),
-            refusal=reply.refusal and self._redacted(reply.refusal),
+        attempts.append(
+            Attempt(
+                fault=fault.fault,
+                message=fault.message,
+                status=fault.status,
+                latency_s=time.perf_counter() - started,
+            )
         )
+        logger.info("a model call failed: %s", fault)
+        # Out here, or the client's error would go along as its context, with the key in its text.
+        raise fault
 
     def _clean(self, error: CallError | TimeoutError) -> CallError:
         if isinstance(error, TimeoutError):
             return CallError(CallFault.TIMEOUT, f"no answer within {self._config.timeout_s:g} s")
-        error.message = self._redacted(error.message)
+        # Cut last: half of a key would not be found.
+        message = clean(" ".join(self._redacted(error.message).split()), _MAX_MESSAGE)
         return CallError(
             error.fault,
-            error.message,
+            message,
             status=error.status,
             retry_after_s=error.retry_after_s,
             parameter=error.parameter,
@@ -210,7 +212,8 @@ class Caller:
         doubling = tenacity.wait_random_exponential(
             multiplier=self._config.backoff_s, max=self._config.max_wait_s
         )
-        return doubling(state) if asked_s is None else asked_s
+        # A busy server that asks for no wait at all is not to be hit at once by every attempt that is left.
+        return max(doubling(state), asked_s or 0.0)
 
     def _cost_usd(self, reply: ChatReply) -> float | None:
         if reply.usd is not None or self.price is None:
@@ -230,7 +233,7 @@ class Caller:
                 return ModelError(f"there is no model {name} at {where}; {said}")
             case CallFault.CONTEXT_LENGTH:
                 remedy = "set -s propose.history_turns=0, or take a model with a longer context"
-                return ModelError(f"the prompt is too long for {name}; {remedy}; {said}")
+                return ContextTooLongError(f"the prompt is too long for {name}; {remedy}; {said}")
             case _:
                 return ModelError(f"{name} refuses the request; {said}")
 

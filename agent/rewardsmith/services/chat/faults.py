@@ -9,7 +9,8 @@ from typing import Any
 
 from rewardsmith.services.chat.base import CallError, CallFault
 
-_MAX_MESSAGE = 400
+_MAX_CHARS = 4000
+"""More than is ever shown: a message is cut to size once no secret is in it any more."""
 _PARAMETERS: tuple[tuple[str, str], ...] = (
     ("max_completion_tokens", "max_completion_tokens"),
     ("max_tokens", "max_tokens"),
@@ -21,10 +22,11 @@ _PARAMETERS: tuple[tuple[str, str], ...] = (
     ("vision", "images"),
     ("multimodal", "images"),
 )
-"""What refusals call a parameter, and the quirk that it makes; the first that is found counts."""
+"""What refusals call a parameter, and the quirk that it makes."""
 _CONTEXT = re.compile(
     r"(?i)context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long"
 )
+_NO_CREDIT = re.compile(r"(?i)insufficient_quota|credit balance is too low")
 _FILTERED = re.compile(r"(?i)content.?(filter|policy)|content management policy")
 
 
@@ -36,13 +38,14 @@ def call_error(error: Exception) -> CallError:
     found = getattr(error, "status_code", None)
     status = found if isinstance(found, int) else None
     details = _details(error)
-    text = str(details.get("message") or error) or type(error).__name__
+    # LiteLLM adds a traceback to what it did not foresee.
+    text = str(details.get("message") or error).partition("Traceback (most recent")[0] or type(error).__name__
     code = f"{details.get('code') or getattr(error, 'code', '') or ''} {details.get('type') or ''}"
     fault = _fault(error, status, code, text)
     may_wait = fault in (CallFault.RATE_LIMIT, CallFault.SERVER)
     return CallError(
         fault,
-        " ".join(text.split())[:_MAX_MESSAGE],
+        text[:_MAX_CHARS],
         status=status,
         retry_after_s=_retry_after_s(error) if may_wait else None,
         parameter=_parameter(details, text) if fault == CallFault.BAD_REQUEST else None,
@@ -61,7 +64,7 @@ def _details(error: Exception) -> Mapping[str, Any]:
         text = str(error)
         try:
             body, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     details = body.get("error", body) if isinstance(body, Mapping) else None
     return details if isinstance(details, Mapping) else {}
@@ -69,7 +72,7 @@ def _details(error: Exception) -> Mapping[str, Any]:
 
 def _fault(error: Exception, status: int | None, code: str, text: str) -> CallFault:
     names = {cls.__name__ for cls in type(error).__mro__}
-    if "insufficient_quota" in code or "insufficient_quota" in text:
+    if status == 402 or "insufficient_quota" in code or _NO_CREDIT.search(text):
         return CallFault.QUOTA
     if names & {"APITimeoutError", "Timeout", "TimeoutException"} or isinstance(error, TimeoutError):
         return CallFault.TIMEOUT
@@ -100,19 +103,19 @@ def _fault(error: Exception, status: int | None, code: str, text: str) -> CallFa
 
 def _parameter(details: Mapping[str, Any], text: str) -> str | None:
     named = str(details.get("param") or "")
-    for where in (named, text):
-        for word, quirk in _PARAMETERS:
-            if word in where.lower():
-                return quirk
+    for where in (named.lower(), text.lower()):
+        # The first is the refused one: "max_tokens is not supported, use max_completion_tokens".
+        found = [(where.index(word), quirk) for word, quirk in _PARAMETERS if word in where]
+        if found:
+            return min(found)[1]
     return None
 
 
 def _retry_after_s(error: Exception) -> float | None:
     """Read Retry-After, in seconds or as a date, or its form in milliseconds."""
-    headers = {
-        **(getattr(getattr(error, "response", None), "headers", None) or {}),
-        **(getattr(error, "litellm_response_headers", None) or {}),
-    }
+    sources = (getattr(error, "response", None), "headers"), (error, "litellm_response_headers")
+    found = [getattr(source, name, None) for source, name in sources]
+    headers = {str(k).lower(): v for group in found if isinstance(group, Mapping) for k, v in group.items()}
     for name, unit_s in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -122,8 +125,8 @@ def _retry_after_s(error: Exception) -> float | None:
         except ValueError:
             pass
         try:
-            moment = email.utils.parsedate_to_datetime(value)
-        except ValueError:
+            moment_s = email.utils.parsedate_to_datetime(value).timestamp()
+        except (ValueError, OverflowError):
             continue
-        return max(0.0, moment.timestamp() - time.time())
+        return max(0.0, moment_s - time.time())
     return None

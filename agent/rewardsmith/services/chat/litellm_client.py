@@ -1,6 +1,7 @@
 """Models of every other provider, by LiteLLM."""
 
 import importlib.util
+import inspect
 import logging
 import os
 from dataclasses import replace
@@ -12,12 +13,18 @@ from rewardsmith.services.chat.base import CallError, ChatReply, ChatRequest
 from rewardsmith.services.chat.faults import call_error
 from rewardsmith.services.chat.wire import read_reply, request_fields
 
+_HAVE_DEFAULTS = ("OLLAMA_API_BASE",)
+"""What LiteLLM calls missing and does without."""
+_NO_KEY = "none"
+"""Sent to a server of one's own: without any, LiteLLM would send OPENAI_API_KEY to many of them."""
+_SIGNED = ("bedrock", "sagemaker", "vertex_ai")
+"""Providers whose requests are signed, and that a key would confuse."""
 _CACHED_BY_MARKS = ("anthropic", "bedrock", "vertex_ai")
 """Providers whose prompt cache holds only what is marked; the others cache prefixes by themselves."""
 
 
 def load_litellm() -> ModuleType:
-    """Import LiteLLM without its fetching of prices and its chatter.
+    """Import LiteLLM without its fetching of prices, its reading of files and its chatter.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -25,14 +32,22 @@ def load_litellm() -> ModuleType:
     if importlib.util.find_spec("litellm") is None:
         raise MissingExtraError("this model needs LiteLLM: pip install 'rewardsmith[litellm]'")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # Otherwise it reads a .env file beside the virtual environment into this process's.
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+    _silence()
     import litellm
 
+    _silence()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
+    return litellm
+
+
+def _silence() -> None:
+    """Turn LiteLLM's loggers off, which write to stdout: before its import, and what that turned on again."""
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    return litellm
 
 
 def provider_of(model: str) -> str:
@@ -56,7 +71,8 @@ def provider_of(model: str) -> str:
 def missing_keys(model: str) -> list[str]:
     """Return the environment variables that the model's provider needs and that are not set."""
     found = load_litellm().validate_environment(model)
-    return [] if found.get("keys_in_environment") else [str(name) for name in found.get("missing_keys", ())]
+    missing = [] if found.get("keys_in_environment") else found.get("missing_keys", ())
+    return [str(name) for name in missing if name not in _HAVE_DEFAULTS]
 
 
 class LiteLLMClient:
@@ -65,7 +81,8 @@ class LiteLLMClient:
     Args:
         model: LiteLLM's name, `PROVIDER/NAME`.
         base_url: where its server listens, or None for the provider's own.
-        api_key: None leaves the choice of the environment variable to LiteLLM.
+        api_key: None leaves the choice of the environment variable to LiteLLM, but for a server of one's
+            own, which is sent none.
         timeout_s: of one attempt.
         parameters: further arguments of every call.
 
@@ -85,6 +102,9 @@ class LiteLLMClient:
     ) -> None:
         self._litellm = load_litellm()
         self._model = model
+        provider = provider_of(model)
+        if base_url is not None and api_key is None and provider not in _SIGNED:
+            api_key = _NO_KEY
         fixed = {"base_url": base_url, "api_key": api_key}
         self._settings: dict[str, Any] = {
             **{name: value for name, value in fixed.items() if value is not None},
@@ -93,7 +113,7 @@ class LiteLLMClient:
             "max_retries": 0,
             "num_retries": 0,
         }
-        if provider_of(model) in _CACHED_BY_MARKS:
+        if provider in _CACHED_BY_MARKS:
             marks = [{"location": "message", "role": "system"}, {"location": "message", "index": 1}]
             self._settings["cache_control_injection_points"] = marks
 
@@ -101,7 +121,9 @@ class LiteLLMClient:
         """Ask once; see `ChatClient`."""
         fields = request_fields(request, quirks, modern=False)
         try:
-            answer = await self._litellm.acompletion(model=self._model, **fields, **self._settings)
+            # Merged, since the parameters may hold one of the fields.
+            arguments = {"model": self._model, **fields, **self._settings}
+            answer = await self._litellm.acompletion(**arguments)
             body = answer.model_dump()
         except CallError:
             raise
@@ -121,7 +143,11 @@ class LiteLLMClient:
         return float(cost) if isinstance(cost, int | float) and cost > 0 else None
 
     async def close(self) -> None:
-        """Close the connections that LiteLLM keeps."""
-        close = getattr(self._litellm, "close_litellm_async_clients", None)
-        if close is not None:
-            await close()
+        """Close the connections that LiteLLM keeps for this event loop; those of others may be in use."""
+        cache = self._litellm.in_memory_llm_clients_cache
+        mark = cache.update_cache_key_with_event_loop("")
+        mine = [cache.cache_dict.pop(key) for key in list(cache.cache_dict) if str(key).endswith(mark)]
+        for client in mine:
+            closing = client.close()
+            if inspect.isawaitable(closing):
+                await closing

@@ -35,7 +35,7 @@ def resolve_model(config: ModelConfig, root: Path) -> ModelConfig:
         ConfigError: an option does not go with the model, or an address is not one.
         RunFolderError: there is no run to replay.
     """
-    if not config.name or config.name.strip() != config.name:
+    if not config.name or config.name.strip() != config.name or config.name.endswith("/"):
         raise ConfigError(f"{config.name!r} is not a model's name")
     if not is_language_model(config.name):
         given = [f"--{key.replace('_', '-')}" for key in ("base_url", "api_key_env") if getattr(config, key)]
@@ -46,13 +46,15 @@ def resolve_model(config: ModelConfig, root: Path) -> ModelConfig:
         run = find_run(root, config.name.removeprefix(REPLAY_PREFIX)).resolve()
         Recording(run)
         return config.model_copy(update={"name": REPLAY_PREFIX + run.name, "recording": str(run)})
+    origin = "--base-url"
     if config.base_url is None and config.name.startswith(OPENAI_PREFIX):
         own = os.environ.get(OPENAI_URL_VARIABLE)
         if own:
             key_env = config.api_key_env or (OPENAI_KEY if os.environ.get(OPENAI_KEY) else None)
             config = config.model_copy(update={"base_url": own, "api_key_env": key_env})
+            origin = OPENAI_URL_VARIABLE
     if config.base_url is not None:
-        _check_url(config.base_url)
+        _check_url(config.base_url, origin)
     return config
 
 
@@ -164,12 +166,18 @@ def _uses_openai_sdk(config: ModelConfig) -> bool:
 
 def _check_keys_form(config: ModelConfig) -> None:
     """A key with a line break would look like a lost connection, and be told to the world."""
-    variable = config.api_key_env or (OPENAI_KEY if config.name.startswith(OPENAI_PREFIX) else None)
+    variable = config.api_key_env or _usual_variable(config)
     key = os.environ.get(variable, "") if variable else ""
     if not key.isascii() or not key.isprintable() or key.strip() != key:
         raise ModelError(
             f"the value of {variable} is not a key: it holds a line break, a blank or other characters"
         )
+
+
+def _usual_variable(config: ModelConfig) -> str | None:
+    """Return the variable from which a key is taken where none is named."""
+    provider, slash, _ = config.name.partition("/")
+    return f"{provider.upper()}_API_KEY" if slash and config.base_url is None else None
 
 
 def _missing_keys(name: str) -> list[str]:
@@ -181,15 +189,19 @@ def _missing_keys(name: str) -> list[str]:
     return missing_keys(name)
 
 
-def _check_url(url: str) -> None:
+def _check_url(url: str, origin: str) -> None:
+    """Refuse what is no address, and what holds more than one, since it is recorded as it is."""
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or True)
+        # Reading the port checks it.
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_bare = "@" not in parts.netloc and not parts.query
     except ValueError:
-        is_url = False
-    if not is_url:
-        raise ConfigError(f"--base-url {url!r}: not an address such as http://localhost:8000/v1")
-    if parts.username is not None or parts.password is not None:
+        is_url = is_bare = False
+    if is_url and is_bare and url.isprintable() and " " not in url:
+        return
+    if "@" in url or "?" in url:
         raise ConfigError(
-            "--base-url: it must not hold a password; name a variable with --api-key-env instead"
+            f"{origin}: it must not hold a password or a query; name a variable with --api-key-env instead"
         )
+    raise ConfigError(f"{origin} {url!r}: not an address such as http://localhost:8000/v1")

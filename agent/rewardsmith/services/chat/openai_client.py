@@ -59,7 +59,7 @@ class OpenAIClient:
                 model=self._model, **fields, extra_body=self._parameters or None
             )
             body = json.loads(raw.content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CallError(CallFault.MALFORMED, f"the answer is not JSON ({error})") from error
         except self._errors as error:
             raise call_error(error) from error

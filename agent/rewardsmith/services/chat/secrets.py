@@ -8,7 +8,7 @@ _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:api)?(?:key|token|secret|passw(?:or)?d|pass|credential|auth)s?(?:_|$)"
 )
 _MIN_LENGTH = 8
-"""Shorter values, such as `yes` or `1234`, would blank out ordinary words."""
+"""Shorter values, such as `yes` or the `local` of one's own server, would blank out words and code."""
 # The last form is a key that a server has masked but for its beginning and end.
 _LOOKS_SECRET = re.compile(r"(?i)\b(?:bearer\s+[\w.*~+/=-]{6,}|sk-[\w*-]{6,}|[\w-]{2,}\*{4,}[\w-]*)")
 
@@ -23,7 +23,12 @@ def redact(text: str, variables: Iterable[str] = ()) -> str:
         variables: further variables that hold secrets, whatever they are called.
     """
     named = set(variables)
-    for name, value in os.environ.items():
-        if name in named or (len(value) >= _MIN_LENGTH and _SECRET_NAME.search(name)):
-            text = text.replace(value, f"[{name}]") if value else text
+    secrets = [
+        (name, value)
+        for name, value in os.environ.items()
+        if len(value) >= _MIN_LENGTH and (name in named or _SECRET_NAME.search(name))
+    ]
+    # The longest first: a shorter one may be the beginning of another.
+    for name, value in sorted(secrets, key=lambda secret: -len(secret[1])):
+        text = text.replace(value, f"[{name}]")
     return _LOOKS_SECRET.sub("[key]", text)

@@ -9,11 +9,13 @@ from pydantic import BaseModel, ValidationError
 
 from rewardsmith.services.chat.base import ChatMessage, ChatReply, ChatRequest
 from rewardsmith.services.chat.calls import Ask, Asker, ModelAnswer, ModelCall
-from rewardsmith.services.prompting import render
+from rewardsmith.services.prompting import plain, render
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+# Some templates open the tag themselves, so that an answer only closes it.
+_THOUGHTS_END = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 _MAX_STARTS = 200
 _MAX_CHARS = 200_000
 _MAX_ECHO_CHARS = 4000
@@ -25,7 +27,7 @@ def find_json(text: str) -> Any:
     Raises:
         ValueError: there is none; the message is for the model.
     """
-    text = _THOUGHTS.sub("", text[:_MAX_CHARS]).strip()
+    text = _THOUGHTS_END.sub("", _THOUGHTS.sub("", text[:_MAX_CHARS])).strip()
     if not text:
         raise ValueError("the answer is empty")
     decoder = json.JSONDecoder(strict=False)
@@ -41,6 +43,8 @@ def find_json(text: str) -> Any:
             found, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
             reason = f"its JSON does not parse ({str(error).splitlines()[0][:120]})"
+            # What lies before the fault is a part of this object, not the answer.
+            done = getattr(error, "pos", start)
             continue
         done = end
         if end - start > size:
@@ -59,7 +63,7 @@ def parse_as(form: type[Model], reply: ChatReply) -> Model:
     if reply.refusal:
         raise ValueError("the answer is a refusal")
     try:
-        found = find_json(reply.text or reply.reasoning)
+        found = find_json(reply.text if reply.text.strip() else reply.reasoning)
     except ValueError as error:
         cut = " (the answer was cut at the token limit)" if reply.finish_reason == "length" else ""
         raise ValueError(f"{error}{cut}") from None
@@ -67,7 +71,7 @@ def parse_as(form: type[Model], reply: ChatReply) -> Model:
         return form.model_validate(found)
     except ValidationError as error:
         faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'the object'}: {fault['msg']}"
+            plain(f"{'.'.join(map(str, fault['loc'])) or 'the object'}: {fault['msg']}")
             for fault in error.errors()[:5]
         ]
         raise ValueError("; ".join(faults)) from None

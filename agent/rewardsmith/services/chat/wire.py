@@ -15,6 +15,7 @@ from rewardsmith.services.chat.base import (
 
 MAX_TEXT_CHARS = 400_000
 """Of an answer; what is longer is a server gone wrong, and is cut."""
+_MAX_ERROR_CHARS = 4000
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
@@ -56,7 +57,7 @@ def read_reply(data: Any) -> ChatReply:
     if data.get("error"):
         error = data["error"]
         message = error.get("message") if isinstance(error, Mapping) else error
-        raise CallError(CallFault.SERVER, f"the server reports an error: {str(message)[:300]}")
+        raise CallError(CallFault.SERVER, f"the server reports an error: {str(message)[:_MAX_ERROR_CHARS]}")
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
@@ -75,21 +76,25 @@ def read_reply(data: Any) -> ChatReply:
 
 
 def _message(message: ChatMessage, *, images: bool) -> dict[str, Any]:
+    text = _encodable(message.text)
     if not message.images or not images:
-        return {"role": message.role, "content": message.text}
+        return {"role": message.role, "content": text}
     urls = [f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in message.images]
     parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return {"role": message.role, "content": [{"type": "text", "text": message.text}, *parts]}
+    return {"role": message.role, "content": [{"type": "text", "text": text}, *parts]}
 
 
 def _text(value: Any) -> str:
     """Return the text of a content field, which some servers send in parts."""
     if isinstance(value, list):
-        value = "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
-    if not isinstance(value, str):
-        return ""
-    # Half of a surrogate pair could not be written to a file.
-    return value[:MAX_TEXT_CHARS].encode(errors="replace").decode()
+        texts = [part.get("text") for part in value if isinstance(part, Mapping)]
+        value = "".join(text for text in texts if isinstance(text, str))
+    return _encodable(value[:MAX_TEXT_CHARS]) if isinstance(value, str) else ""
+
+
+def _encodable(text: str) -> str:
+    """Return a text that can be sent and written: half of a surrogate pair cannot."""
+    return text.encode(errors="replace").decode()
 
 
 def _name(value: Any) -> str | None:
