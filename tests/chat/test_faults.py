@@ -14,7 +14,7 @@ class StatusError(Exception):
         self.status_code, self.body = status, body
 
 
-class Timeout(StatusError):  # noqa: N818  (the name is LiteLLM's)
+class Timeout(StatusError):  # noqa: N818  # noqa: N818  (the name is LiteLLM's)
     """LiteLLM's is called so, and has a status of its own making."""
 
 
