@@ -5,9 +5,6 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from answer_shapes import (
     DRAFT,
     FAILURES,
@@ -21,6 +18,9 @@ from answer_shapes import (
     helper,
     main,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from rewardsmith.contract.static_checks import check_source, normalised_ast
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.services.models.extraction import Extracted, extract_code

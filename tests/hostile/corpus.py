@@ -2,8 +2,8 @@
 
 - `kind`: what it does, in words.
 - `entry`: `static` (the static checks must refuse it), `checked` (they must pass it, then it runs as a
-  candidate does), `validated` (it also goes through validation) or `raw` (static checks off, full builtins and
-  imports, the same lock).
+  candidate does), `validated` (it also goes through validation) or `raw` (static checks off, full builtins
+  and imports, the same lock).
 - `expect`: failure codes, any of which is right; or `denied` (it was refused and answers 0) or `answers`; of
   validation also `valid` and `constant`.
 - `line`: the line that a static refusal must name.

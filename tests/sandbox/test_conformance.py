@@ -172,15 +172,19 @@ def test_what_was_printed_is_cut_and_cleaned(sandbox):
         assert len(process.printed(limit=50)) == 50
 
 
+def _call_for_five_seconds(process):
+    for _ in range(500):
+        process.call(batch(2))
+        time.sleep(0.01)
+
+
 def test_a_fork_server_that_ended_is_not_the_candidates_fault():
     backend = LocalSandbox()
     process = backend.open(GOOD, SPEC, LIMITS)
     backend._server.warm.kill()
     # What a wrapper held in a namespace of its own ends a moment after the wrapper.
     with pytest.raises(SandboxUnavailableError):
-        for _ in range(500):
-            process.call(batch(2))
-            time.sleep(0.01)
+        _call_for_five_seconds(process)
     process.close()
     with pytest.raises(SandboxUnavailableError):
         backend.open(GOOD, SPEC, LIMITS)
