@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from chat_calls import KEY
 
 from rewardsmith.services.chat.background import BackgroundLoop
 
@@ -152,7 +153,7 @@ def test_errors_that_no_one_asks_for_are_not_printed(loop, caplog):
     caplog.set_level(logging.DEBUG)
 
     async def fail():
-        raise RuntimeError("Authorization: Bearer zx-4f8e2c6b")
+        raise RuntimeError(KEY)
 
     async def work():
         task = asyncio.get_running_loop().create_task(fail())
@@ -162,4 +163,4 @@ def test_errors_that_no_one_asks_for_are_not_printed(loop, caplog):
 
     loop.run(work())
     assert "never retrieved" in caplog.text
-    assert "zx-4f8e2c6b" not in caplog.text
+    assert KEY not in caplog.text

@@ -68,3 +68,31 @@ def test_what_looks_like_a_key_is_replaced_though_no_variable_holds_it(shown):
 )
 def test_code_stays_as_it_is(code):
     assert redact(code) == code
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PGPASSWORD",
+        "GITHUB_PAT",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "NPM_CONFIG__AUTHTOKEN",
+        "GITHUB_OAUTH",
+        "SENTRY_DSN",
+    ],
+)
+def test_other_usual_names_of_secrets_are_known(name, monkeypatch):
+    monkeypatch.setenv(name, "a-secret-value-1")
+    assert redact("x a-secret-value-1 y") == f"x [{name}] y"
+
+
+def test_the_password_in_an_address_is_a_secret(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:hunter2hunter2@db.example/x")
+    assert "hunter2hunter2" not in redact("cannot connect: hunter2hunter2 is wrong")
+    assert "db.example" in redact("no route to db.example")
+
+
+def test_the_working_directory_is_no_secret(monkeypatch):
+    monkeypatch.setenv("PWD", "/home/somebody/project")
+    assert redact("in /home/somebody/project") == "in /home/somebody/project"

@@ -37,8 +37,8 @@ def nothing_is_left_behind(host):
     yield
     for job in list(host._jobs):
         host.end(job)
-    if host._server._process is not None:
-        assert psutil.Process(host._server._process.pid).children(recursive=True) == []
+    if host._server.warm is not None:
+        assert psutil.Process(host._server.warm.process.pid).children(recursive=True) == []
 
 
 def train_job(folder, *checkpoints, rungs=(), **changes):
@@ -231,7 +231,7 @@ def test_ending_a_job_twice_is_harmless(host, tmp_path):
 def test_a_host_that_is_closed_leaves_no_process(tmp_path):
     host = TrainerHost(TASK)
     job = host.start(endless(tmp_path))
-    warm = host._server._process.pid
+    warm = host._server.warm.process.pid
     host.close()
     assert not psutil.pid_exists(job.pid)
     assert not psutil.pid_exists(warm)
@@ -240,7 +240,7 @@ def test_a_host_that_is_closed_leaves_no_process(tmp_path):
 def test_a_warm_process_that_was_killed_is_reported(tmp_path):
     host = TrainerHost(TASK)
     jobs = [host.start(endless(tmp_path)) for _ in range(2)]
-    psutil.Process(host._server._process.pid).kill()
+    psutil.Process(host._server.warm.process.pid).kill()
     with pytest.raises(TrainerError, match="zygote does not answer"):
         jobs[0].receive(within(30))
     host.close()

@@ -115,3 +115,26 @@ def test_a_changed_task_is_noticed(tmp_path):
     folder = RunFolder.create(tmp_path, "run", {**config, "task_digest": "0" * 64})
     with pytest.raises(RunFolderError, match="has changed since the run began"):
         execute(folder, SilentReporter())
+
+
+def test_a_weak_sandbox_is_told_of_after_the_run_was_resumed_under_another(tmp_path):
+    weak = {"sandbox": "subprocess", "allow_weak_sandbox": True}
+    config = tiny_config("stop.iterations=1", "final.seeds=0").model_copy(update=weak)
+    folder = RunFolder.create(tmp_path, "run", config.model_dump(mode="json"))
+    reporter = StopAtTraining()
+    with pytest.raises(KeyboardInterrupt):
+        execute(folder, reporter)
+    text = (folder.path / "run.yaml").read_text()
+    text = text.replace("sandbox: subprocess", "sandbox: local")
+    (folder.path / "run.yaml").write_text(text)
+    result = execute(RunFolder.open(folder.path), SilentReporter())
+    assert result["sandbox"] == "local"
+    assert result["reduced_isolation"]
+
+
+class StopAtTraining(SilentReporter):
+    """Interrupts a run as its first training begins."""
+
+    def begin(self, key, label, total):
+        if "/c" in key:
+            raise KeyboardInterrupt

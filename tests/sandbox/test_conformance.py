@@ -72,6 +72,23 @@ def test_a_backend_outlives_the_thread_that_first_used_it(sandbox):
             assert len(process.call(batch(3)).reward) == 3
 
 
+def test_nothing_of_the_environment_is_left_in_memory(sandbox):
+    source = """
+import ctypes
+import numpy as np
+
+def compute_reward(state, action, next_state):
+    # What a program is started with lies at the end of its stack: arguments, environment, its own path.
+    getauxval = ctypes.CDLL(None).getauxval
+    getauxval.restype = ctypes.c_ulong
+    end = getauxval(31)
+    data = ctypes.string_at(end - 3000, 3000)
+    return np.full(len(action), float(b"PYTHONHASHSEED" in data or b"PATH=" in data)), {}
+"""
+    with sandbox.open(source, SPEC, LIMITS, raw=True) as process:
+        assert process.call(batch(2)).reward.tolist() == [0.0, 0.0]
+
+
 def test_a_core_can_be_chosen(sandbox):
     core = min(os.sched_getaffinity(0))
     with sandbox.open(GOOD, SPEC, LIMITS, cpus=[core]) as process:
@@ -117,7 +134,8 @@ def test_a_trainer_asks_through_the_endpoint(sandbox):
         for end in (trainer, ours, theirs):
             end.close()
         assert isinstance(process.death(), CandidateError) or _dies(process)
-        assert "the system killed the process" in str(process.death())
+        killed = {"the system killed the process", "the memory of all reward processes together ran out"}
+        assert any(reason in str(process.death()) for reason in killed)
 
 
 def _dies(process):

@@ -84,7 +84,7 @@ def test_nothing_is_left_when_a_sandbox_is_closed(client, containers):
     with open_backend("docker") as sandbox:
         sandbox.self_test()
         sandbox.open(GOOD, SPEC, SandboxLimits()).close()
-        assert len(containers()) == 2
+        assert len(containers()) == 1, "the one of the self-test is gone"
     assert containers() == []
     assert set(Path("/tmp").glob("rewardsmith-docker-*")) == before
 
@@ -110,6 +110,44 @@ def test_the_containers_of_a_living_process_are_not_swept(client):
         assert backend.sweep(client) == []
         rows = batch(5)
         np.testing.assert_allclose(process.call(rows).reward, right_answer(rows), rtol=1e-12)
+
+
+def test_a_running_container_of_another_namespace_or_user_is_let_be(client, containers, monkeypatch):
+    with open_backend("docker") as sandbox, sandbox.open(GOOD, SPEC, SandboxLimits()) as process:
+        for changed in ("elsewhere:pid:[1]:0", f"{backend._boot_id()}:pid:[1]:{os.getuid()}"):
+            with monkeypatch.context() as patch:
+                patch.setattr(backend, "_here", lambda changed=changed: changed)
+                assert backend.sweep(client) == []
+        assert len(process.call(batch(3)).reward) == 3
+        (container,) = containers()
+        container.kill()
+        container.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr(backend, "_here", lambda: "elsewhere:pid:[1]:0")
+            assert backend.sweep(client) == [container.name]
+
+
+def test_the_users_proxies_are_not_for_the_box(client, containers, monkeypatch, tmp_path):
+    proxies = {"default": {"httpProxy": "http://me:proxy-secret@proxy.example:3128"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    with open_backend("docker") as sandbox, sandbox.open(GOOD, SPEC, SandboxLimits()):
+        (container,) = containers()
+        assert "proxy-secret" not in json.dumps(client.api.inspect_container(container.id))
+
+
+@pytest.mark.parametrize("host", ["tcp://192.0.2.1:2375", "ssh://server"])
+def test_an_engine_of_another_machine_is_refused(client, host, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", host)
+    with pytest.raises(SandboxUnavailableError, match="may be another machine's"):
+        backend.check_engine(client)
+
+
+def test_an_engine_that_cannot_limit_is_refused(client, monkeypatch):
+    info = client.info()
+    monkeypatch.setattr(client, "info", lambda: {**info, "MemoryLimit": False})
+    with pytest.raises(SandboxUnavailableError, match="cannot limit memory and processes here"):
+        backend.check_engine(client)
 
 
 def test_an_image_of_another_version_is_not_used(client, monkeypatch):

@@ -56,12 +56,21 @@ def machine(request):
 
 
 def test_listed_calls_are_allowed_and_all_others_denied(machine):
-    special = {machine.mmap, machine.mprotect, *machine.no_file, *machine.no_system_call}
+    special = {machine.mmap, machine.mprotect, machine.futex, *machine.no_file, *machine.no_system_call}
     for number in range(600):
         if number in machine.plain:
             assert verdict(machine, number) == ALLOW
         elif number not in special:
             assert verdict(machine, number) == denied(errno.EPERM)
+
+
+@pytest.mark.parametrize("flags", [0, 128, 256, 128 | 256])
+def test_of_futexes_only_waiting_and_waking_is_allowed(machine, flags):
+    allowed = {0, 1, 9, 10}
+    for operation in range(16):
+        expected = ALLOW if operation in allowed else denied(errno.ENOSYS)
+        assert verdict(machine, machine.futex, 0, operation | flags) == expected
+    assert verdict(machine, machine.futex, 0, 1 << 9) == denied(errno.ENOSYS)
 
 
 def test_files_are_refused_as_files_are(machine):

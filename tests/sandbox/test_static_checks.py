@@ -81,8 +81,57 @@ def test_bare_annotations_do_not_count():
     assert normalised_ast(body.format("y: int\n    ")) == normalised_ast(body.format(""))
 
 
-def test_a_name_of_ones_own_may_be_that_of_a_builtin():
-    check_source("def compute_reward(s, a, n):\n    input = s.x\n    return input, {}\n")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def unused(eval):\n    return eval\n\n\ndef compute_reward(s, a, n):\n    return eval('1'), {}\n",
+        "def compute_reward(s, a, n):\n    open = s.x\n    return open, {}\n",
+        "def compute_reward(s, a, n):\n    for getattr in range(2):\n        pass\n    return s.x, {}\n",
+        "def compute_reward(s, a, n):\n    np = s\n    return np.x, {}\n",
+        "def compute_reward(s, a, n):\n    [math := s.x]\n    return math, {}\n",
+    ],
+)
+def test_a_name_of_ones_own_must_not_be_that_of_a_builtin_or_a_module(code):
+    with pytest.raises(CandidateError, match="is taken; call it otherwise"):
+        check_source(code)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "m = np\n    m.load('x')",
+        "[np][0].load('x')",
+        "f(np)",
+        "l = np.linalg",
+        "np.ma.core",
+        "np.polynomial.polynomial",
+        "np.linalg.linalg",
+        "np.fft.helper",
+        "np.emath.sqrt(s.x)",
+        "np.lib.npyio",
+        "math",
+    ],
+)
+def test_a_module_leads_to_nothing_but_its_own_functions(use):
+    with pytest.raises(CandidateError) as caught:
+        check_source(
+            f"def f(x):\n    return x\n\n\ndef compute_reward(s, a, n):\n    {use}\n    return s.x, {{}}\n"
+        )
+    assert caught.value.code == FailureCode.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "np.linalg.norm(s.x, axis=-1)",
+        "np.fft.rfft(s.x)",
+        "np.add.reduce(s.x)",
+        "math.pi * s.x",
+        "np.float64(1)",
+    ],
+)
+def test_functions_of_numpy_and_math_are_there(use):
+    check_source(f"def compute_reward(s, a, n):\n    return {use}, {{}}\n")
 
 
 def test_annotations_may_name_anything():

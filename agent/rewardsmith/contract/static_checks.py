@@ -6,8 +6,10 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NoReturn
 
+from rewardsmith.contract.modules import MODULE_NAMES, module_objection
 from rewardsmith.contract.parsing import parse_python
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.worker.reward.frame import MAX_SOURCE_BYTES
@@ -21,13 +23,6 @@ _MAX_AST_DEPTH = 120
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ARITY = {ENTRY: 3, POTENTIAL: 1}
 
-_NUMPY_NAMES = frozenset({"np", "numpy"})
-_FORBIDDEN_NUMPY_WORDS = """
-DataSource char core ctypeslib distutils dtypes f2py from_dlpack fromfile fromregex frompyfunc genfromtxt
-get_include info lib load loadtxt lookfor ma memmap nditer random rec save savetxt savez savez_compressed
-set_printoptions setbufsize seterr seterrcall show_config show_runtime source test testing typing
-"""
-_FORBIDDEN_NUMPY = frozenset(_FORBIDDEN_NUMPY_WORDS.split())
 _FORBIDDEN_ATTRIBUTES_WORDS = """
 ctypes cr_code cr_frame dump dumps f_back f_builtins f_code f_globals f_locals format format_map
 func_globals gi_code gi_frame mro setflags tb_frame tb_next tofile
@@ -41,6 +36,8 @@ issubclass license locals memoryview oct open ord print property quit repr setat
 vars
 """
 _KNOWN_BUILTINS = frozenset(_KNOWN_BUILTINS_WORDS.split())
+_NOT_TO_BIND = _KNOWN_BUILTINS | MODULE_NAMES
+"""What one part of a file binds, another part would read as the builtin or the module."""
 _FORBIDDEN_NODES: dict[type[ast.AST], str] = {
     ast.Global: "global state is not allowed: the same rows must give the same reward every time",
     ast.Nonlocal: "nonlocal state is not allowed: the same rows must give the same reward every time",
@@ -160,9 +157,12 @@ def _check_depth(tree: ast.Module) -> None:
 
 def _check_tree(tree: ast.Module) -> None:
     _check_signatures(tree)
-    bound = set(_bound_names(tree))
+    taken = next((node for node in _bound_nodes(tree) if node.name in _NOT_TO_BIND), None)
+    if taken is not None:
+        _fail(FailureCode.FORBIDDEN, f"the name {taken.name!r} is taken; call it otherwise", taken.line)
+    bases = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in _walk_running(tree):
-        message = _FORBIDDEN_NODES.get(type(node)) or _objection(node, bound)
+        message = _FORBIDDEN_NODES.get(type(node)) or _objection(node) or module_objection(node, bases)
         if message:
             _fail(FailureCode.FORBIDDEN, message, getattr(node, "lineno", None))
 
@@ -185,7 +185,7 @@ def _check_signatures(tree: ast.Module) -> None:
             _fail(FailureCode.SIGNATURE, f"{name} must not be decorated", function.lineno)
 
 
-def _objection(node: ast.AST, bound: set[str]) -> str | None:
+def _objection(node: ast.AST) -> str | None:
     match node:
         case ast.Import(names=names):
             bad = next((alias for alias in names if not _is_allowed_import(alias)), None)
@@ -196,13 +196,11 @@ def _objection(node: ast.AST, bound: set[str]) -> str | None:
         case ast.Name(id=name):
             if name.startswith("__"):
                 return f"name {name!r} is not allowed"
-            if name in _KNOWN_BUILTINS - bound:
+            if name in _KNOWN_BUILTINS:
                 return f"{name} is not allowed; the builtins are {', '.join(sorted(_FUNCTIONS))}"
-        case ast.Attribute(attr=attribute, value=value, ctx=context):
+        case ast.Attribute(attr=attribute, ctx=context):
             if attribute.startswith("_") or attribute in _FORBIDDEN_ATTRIBUTES:
                 return f"attribute {attribute!r} is not allowed"
-            if isinstance(value, ast.Name) and value.id in _NUMPY_NAMES and attribute in _FORBIDDEN_NUMPY:
-                return f"np.{attribute} is not allowed"
             if not isinstance(context, ast.Load):
                 return f"attribute {attribute!r} must not be changed"
         case ast.MatchClass(kwd_attrs=attributes):
@@ -233,15 +231,28 @@ def _walk_running(tree: ast.AST) -> Iterator[ast.AST]:
             todo.extend(child for child in reversed(children) if isinstance(child, ast.AST))
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    name: str
+    line: int | None
+
+
 def _bound_names(tree: ast.AST) -> Iterator[str]:
+    return (bound.name for bound in _bound_nodes(tree))
+
+
+def _bound_nodes(tree: ast.AST) -> Iterator[_Bound]:
+    """Yield every name that the source binds, wherever."""
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                yield _Bound(name, node.lineno)
             case ast.FunctionDef(name=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
+                yield _Bound(name, node.lineno)
             case ast.ExceptHandler(name=str(name)):
-                yield name
+                yield _Bound(name, node.lineno)
+            case ast.MatchMapping(rest=str(name)):
+                yield _Bound(name, node.lineno)
 
 
 class _Strip(ast.NodeTransformer):

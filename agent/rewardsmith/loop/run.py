@@ -61,7 +61,7 @@ def _result(
         "method": session.config.method_name,
         "seed": session.config.seed,
         "sandbox": session.sandbox.name,
-        "reduced_isolation": session.sandbox.is_weak,
+        "reduced_isolation": session.had_weak_sandbox,
         "ended": reason,
         "iterations": state.iteration if state else 0,
         "winner": winner and _winner(session, winner),

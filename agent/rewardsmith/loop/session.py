@@ -29,7 +29,7 @@ from rewardsmith.services.journal.objects import ObjectStore
 from rewardsmith.services.models.base import Coder
 from rewardsmith.services.models.factory import open_coder
 from rewardsmith.services.sandbox.base import Sandbox
-from rewardsmith.services.sandbox.factory import open_sandbox
+from rewardsmith.services.sandbox.factory import WEAK, open_sandbox
 from rewardsmith.services.tasks.catalog import require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task, TaskFile
 
@@ -58,6 +58,11 @@ class Session:
     def objects(self) -> ObjectStore:
         """Where large outputs go."""
         return self.folder.objects
+
+    @property
+    def had_weak_sandbox(self) -> bool:
+        """Whether a sandbox that only limits reward code had a part in this run, now or before a resume."""
+        return self.journal.is_answered(f"sandbox/{WEAK}")
 
     @property
     def scratch(self) -> Path:
@@ -134,6 +139,10 @@ def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) ->
         stack.callback(calls.close)
         sandbox = open_sandbox(config.sandbox, allow_weak=config.allow_weak_sandbox)
         stack.callback(sandbox.close)
+        # Each backend that had a part in the run is recorded: a run may be resumed under another.
+        journal.effect(
+            Effect(key=f"sandbox/{sandbox.name}", request={}, run=lambda: {"is_weak": sandbox.is_weak})
+        )
         reporter.line(WEAK_SANDBOX_NOTICE if sandbox.is_weak else f"Sandbox: {sandbox.name}")
         host = TrainerHost(task)
         stack.callback(host.close)

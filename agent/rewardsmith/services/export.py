@@ -12,7 +12,8 @@ from rewardsmith.services.tasks.schema import Task
 _HEADER = '''"""Reward for the task {task}.
 
 Goal: {goal}
-{origin}.
+{origin}. It was run in a sandbox while it was made; this file runs with
+your rights. Read it before you use it.
 
 Needs NumPy; Gymnasium only for `RewardWrapper`:
 

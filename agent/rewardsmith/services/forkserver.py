@@ -7,10 +7,13 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rewardsmith.errors import RewardsmithError
 from rewardsmith.services.launching import Launcher, LaunchHere, WarmProcess
+
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 KEPT_VARIABLES = (
     "PATH",
@@ -29,7 +32,9 @@ def scrubbed_environment(extra: Sequence[str] = ()) -> dict[str, str]:
     """Return the environment for a warm process: the kept variables and `extra`, one thread, no hash seed."""
     kept = {name: os.environ[name] for name in (*KEPT_VARIABLES, *extra) if name in os.environ}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return kept | threads | {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    # Both sides must be of one version: what is installed may be another than what runs here.
+    return kept | threads | fixed | {"PYTHONPATH": str(_PACKAGE_ROOT)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

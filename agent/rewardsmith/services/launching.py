@@ -18,9 +18,11 @@ class WarmProcess(Protocol):
 
     Attributes:
         control: our end of its control socket.
+        shares_memory: whether its children also have a limit on their memory together.
     """
 
     control: socket.socket
+    shares_memory: bool
 
     def end(self, timeout_s: float) -> None:
         """Wait until it has ended, kill it after `timeout_s`, and release what it held."""
@@ -55,6 +57,7 @@ class HostProcess:
     process: subprocess.Popen[bytes]
     stderr: Any = field(repr=False)
     is_wrapped: bool = False
+    shares_memory: bool = False
 
     def end(self, timeout_s: float) -> None:
         """Wait until it has ended; see `WarmProcess`."""

@@ -1,6 +1,9 @@
 """Models behind OpenAI's API, and behind the many servers that speak it: vLLM, Ollama, llama.cpp."""
 
 import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rewardsmith.errors import MissingExtraError
@@ -11,6 +14,20 @@ from rewardsmith.services.chat.wire import read_reply, request_fields
 OPENAI_URL = "https://api.openai.com/v1"
 _NO_KEY = "none"
 """Sent where a server needs no key: the SDK wants one."""
+
+
+_SDK_VARIABLES = ("OPENAI_CUSTOM_HEADERS", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
+"""What the SDK reads by itself and sends along; it is for OpenAI, not for a server of one's own."""
+
+
+@contextmanager
+def _hidden(names: Iterable[str]) -> Iterator[None]:
+    """Take variables out of the environment while the block runs."""
+    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 class OpenAIClient:
@@ -46,9 +63,10 @@ class OpenAIClient:
         self._parameters = parameters
         self._modern = base_url is None
         self._errors: type[Exception] = openai.OpenAIError
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url or OPENAI_URL, api_key=api_key or _NO_KEY, timeout=timeout_s, max_retries=0
-        )
+        with _hidden(_SDK_VARIABLES if base_url is not None else ()):
+            self._client = openai.AsyncOpenAI(
+                base_url=base_url or OPENAI_URL, api_key=api_key or _NO_KEY, timeout=timeout_s, max_retries=0
+            )
 
     async def complete(self, request: ChatRequest, quirks: frozenset[str]) -> ChatReply:
         """Ask once; see `ChatClient`."""

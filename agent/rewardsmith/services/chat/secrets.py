@@ -5,8 +5,11 @@ import re
 from collections.abc import Iterable
 
 _SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:api)?(?:key|token|secret|passw(?:or)?d|pass|credential|auth)s?(?:_|$)"
+    r"(?i)passw|passphrase|secret|credential|apikey|oauth"
+    r"|(?:^|_)(?:key|(?:auth)?token|pass|sshpass|auth|pat|pwd|dsn)s?(?:_|$)"
 )
+_NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+_PASSWORD_IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 _MIN_LENGTH = 8
 """Shorter values, such as `yes` or the `local` of one's own server, would blank out words and code."""
 # The last form is a key that a server has masked but for its beginning and end.
@@ -25,10 +28,18 @@ def redact(text: str, variables: Iterable[str] = ()) -> str:
     named = set(variables)
     secrets = [
         (name, value)
-        for name, value in os.environ.items()
-        if len(value) >= _MIN_LENGTH and (name in named or _SECRET_NAME.search(name))
+        for name, whole in os.environ.items()
+        for value in _secrets_in(name, whole, is_named=name in named)
+        if len(value) >= _MIN_LENGTH
     ]
     # The longest first: a shorter one may be the beginning of another.
     for name, value in sorted(secrets, key=lambda secret: -len(secret[1])):
         text = text.replace(value, f"[{name}]")
     return _LOOKS_SECRET.sub("[key]", text)
+
+
+def _secrets_in(name: str, value: str, *, is_named: bool) -> list[str]:
+    """Return what of a variable's value is secret: all, the passwords in its addresses, or nothing."""
+    if is_named or (name not in _NOT_SECRET and _SECRET_NAME.search(name)):
+        return [value]
+    return _PASSWORD_IN_URL.findall(value)

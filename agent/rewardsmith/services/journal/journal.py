@@ -131,6 +131,10 @@ class Journal:
         run_parallel(waiting, workers=workers, begin=self._begin, finish=finish, cancel=cancel)
         return [answer for answer in answers.values() if answer is not None]
 
+    def is_answered(self, key: str) -> bool:
+        """Return whether the answer to the effect `key` is recorded."""
+        return key in self._answers
+
     def decide(self, key: str, payload: JsonObject) -> None:
         """Record a decision, for those who only read; on replay, check that it is the same.
 

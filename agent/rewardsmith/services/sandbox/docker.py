@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rewardsmith.errors import SandboxUnavailableError
 from rewardsmith.services.launching import find_pid
 from rewardsmith.services.sandbox.forked import ForkedSandbox
 from rewardsmith.services.sandbox.image import check_image, connect
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 OWNER_LABEL = "rewardsmith.owner"
-"""Who started a container: boot, process and its start; what is left by a process that is gone is removed."""
+"""Who started a container: boot, process namespace, user, process and its start."""
 _NOBODY = 65534
 _SOCKET_FOLDER = "/run/rewardsmith"
-_MEMORY_BYTES = 4 * 1024**3
-"""Of all reward processes together; each has a limit of its own, which is lower."""
+_MEMORY_SHARE = 0.75
+"""Of the machine's memory, for all reward processes together; each has a limit of its own, which is lower."""
 _MAX_PIDS = 256
 _CONNECT_S = 60.0
 _POLL_S = 0.2
 _KEPT_LOG_BYTES = 64 * 1024
-_NOT_FOR_A_CONTAINER = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+_NOT_FOR_A_CONTAINER = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 
 
 class DockerSandbox(ForkedSandbox):
@@ -49,6 +50,7 @@ class DockerSandbox(ForkedSandbox):
 
     def __init__(self) -> None:
         client = connect()
+        check_engine(client)
         image = check_image(client)
         sweep(client)
         version = client.version().get("Version", "unknown")
@@ -86,6 +88,8 @@ class LaunchInContainer:
             raise
 
     def _start(self, outer: Path, args: Sequence[str], env: Mapping[str, str]) -> "ContainerProcess":
+        from docker.types import Mount
+
         # The outer folder keeps other users out; the inner one must be open to the container's user.
         inner = outer / "socket"
         inner.mkdir()
@@ -99,8 +103,11 @@ class LaunchInContainer:
                 self._image,
                 [*args, f"{_SOCKET_FOLDER}/control"],
                 environment={k: v for k, v in env.items() if k not in _NOT_FOR_A_CONTAINER},
-                volumes={str(inner): {"bind": _SOCKET_FOLDER, "mode": "ro"}},
+                # As a mount, not a volume: for a folder that it does not have, an engine would make one.
+                mounts=[Mount(_SOCKET_FOLDER, str(inner), type="bind", read_only=True)],
                 labels={OWNER_LABEL: owner()},
+                # The user's proxies, with their passwords, are for the user's containers.
+                use_config_proxy=False,
                 **_walls(),
             )
             log = _Log(container)
@@ -110,15 +117,19 @@ class LaunchInContainer:
             except BaseException:
                 _remove(container)
                 raise
-        return ContainerProcess(control, container, log, outer)
+        # Connected, it is not needed any more, and nothing is left of it should this process be killed.
+        shutil.rmtree(outer, ignore_errors=True)
+        return ContainerProcess(control, container, log)
 
 
 class ContainerProcess:
     """A warm process in a container; see `WarmProcess`."""
 
-    def __init__(self, control: socket.socket, container: "Container", log: "_Log", folder: Path) -> None:
+    shares_memory = True
+
+    def __init__(self, control: socket.socket, container: "Container", log: "_Log") -> None:
         self.control = control
-        self._container, self._log, self._folder = container, log, folder
+        self._container, self._log = container, log
         credentials = control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         self._pid = int(struct.unpack("3i", credentials)[0])
 
@@ -126,7 +137,6 @@ class ContainerProcess:
         """Remove the container: nothing in it is worth waiting for."""
         self.control.close()
         _remove(self._container)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def stderr_tail(self, n_bytes: int) -> str:
         """Return the end of what was written in the container."""
@@ -164,6 +174,7 @@ def _walls() -> dict[str, Any]:
     from docker.types import LogConfig, Ulimit
 
     cores = len(os.sched_getaffinity(0))
+    memory_bytes = int(_MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return {
         "network_mode": "none",
         "read_only": True,
@@ -171,8 +182,8 @@ def _walls() -> dict[str, Any]:
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "none",
-        "mem_limit": _MEMORY_BYTES,
-        "memswap_limit": _MEMORY_BYTES,
+        "mem_limit": memory_bytes,
+        "memswap_limit": memory_bytes,
         "pids_limit": _MAX_PIDS,
         "nano_cpus": cores * 1_000_000_000,
         "ulimits": [
@@ -219,25 +230,57 @@ def _remove(container: "Container") -> None:
         container.remove(force=True, v=True)
 
 
+def check_engine(client: "docker.DockerClient") -> None:
+    """Refuse an engine that cannot hold the walls.
+
+    Raises:
+        SandboxUnavailableError: it is on another machine, or cannot limit memory or processes.
+    """
+    host = os.environ.get("DOCKER_HOST", "")
+    if host and not host.startswith("unix://"):
+        raise SandboxUnavailableError(
+            f"the Docker engine at {host} may be another machine's; the sandbox needs one of this machine, "
+            "by a unix:// address"
+        )
+    info = client.info()
+    missing = [what for what in ("MemoryLimit", "PidsLimit") if not info.get(what)]
+    if missing:
+        raise SandboxUnavailableError(
+            f"the Docker engine cannot limit memory and processes here ({', '.join(missing)} missing); a "
+            "rootless engine needs its control groups delegated"
+        )
+
+
 def owner() -> str:
     """Return what identifies this process until the machine is started again."""
-    return f"{_boot_id()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{_here()}:{os.getpid()}:{_started(os.getpid())}"
 
 
 def sweep(client: "docker.DockerClient") -> list[str]:
-    """Remove the containers of processes that are gone; return their names."""
+    """Remove the containers that processes left behind which are gone; return their names.
+
+    A container ends with its owner. So where an owner cannot be seen from here, being of another user or
+    namespace, its container is removed only if it does not run.
+    """
     removed = []
     for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}, ignore_removed=True):
-        if not _is_alive(container.labels.get(OWNER_LABEL, "")):
+        if not _may_be_in_use(container.labels.get(OWNER_LABEL, ""), container.status):
             removed.append(str(container.name))
             _remove(container)
     return removed
 
 
-def _is_alive(label: str) -> bool:
-    boot, _, rest = label.partition(":")
-    pid, _, started = rest.partition(":")
-    return boot == _boot_id() and pid.isdecimal() and started != "" and _started(int(pid)) == started
+def _may_be_in_use(label: str, status: str) -> bool:
+    place, _, rest = label.rpartition(":")[0].rpartition(":")
+    started = label.rpartition(":")[2]
+    if place == _here() and rest.isdecimal():
+        return started != "" and _started(int(rest)) == started
+    return status not in ("exited", "dead")
+
+
+def _here() -> str:
+    """Return the boot, the process namespace and the user: who shares them can see each other's processes."""
+    return f"{_boot_id()}:{Path('/proc/self/ns/pid').readlink()}:{os.getuid()}"
 
 
 def _boot_id() -> str:

@@ -69,19 +69,25 @@ class ForkedSandbox:
 
             with contextlib.closing(fork_server(LaunchHere(), (RAW,))) as control:
                 self._self_test = run_self_test(self.name, self._raw(), control, self.features)
+            # It obeys jobs that ask for no lock: not a thing to keep.
+            self._close_raw()
         return self._self_test
 
     def close(self) -> None:
         """End the fork servers and every process that they started."""
         self._server.close()
-        if self._raw_server is not None:
-            self._raw_server.close()
+        self._close_raw()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _close_raw(self) -> None:
+        raw, self._raw_server = self._raw_server, None
+        if raw is not None:
+            raw.close()
 
     def _raw(self) -> ForkServer:
         if self._raw_server is None:

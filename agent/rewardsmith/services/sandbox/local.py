@@ -19,7 +19,7 @@ from rewardsmith.services.sandbox.forked import ForkedSandbox
 
 logger = logging.getLogger(__name__)
 
-_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+_PACKAGE = Path(__file__).resolve().parents[2]
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/ld.so.conf")
 """Where shared libraries are found."""
 _PROBE_S = 20.0
@@ -83,14 +83,16 @@ def _read_only_paths() -> list[Path]:
     """Return what Python, NumPy and our worker need, and nothing of the user's beside it."""
     import numpy
 
+    prefixes = {Path(prefix) for prefix in (sys.base_prefix, sys.prefix, sys.base_exec_prefix)}
     wanted = [
         *map(Path, _SYSTEM),
-        Path(sys.base_prefix),
-        Path(sys.prefix),
-        Path(sys.base_exec_prefix),
+        # Of a prefix only this: a virtual environment may have been made right in a project or a home folder.
+        *(prefix / part for prefix in sorted(prefixes) for part in ("bin", "lib", "lib64", "pyvenv.cfg")),
         Path(sysconfig.get_path("purelib")),
-        Path(numpy.__file__).resolve().parents[1],
-        _PACKAGE_ROOT / "rewardsmith",
+        Path(numpy.__file__).resolve().parent,
+        Path(numpy.__file__).resolve().parent.with_name("numpy.libs"),
+        _PACKAGE / "__init__.py",
+        _PACKAGE / "worker",
         Path(os.path.realpath(sys.executable)).parent,
     ]
-    return [path for path in dict.fromkeys(wanted) if path.exists()]
+    return [path for path in dict.fromkeys(wanted) if path.exists() and path != Path("/")]

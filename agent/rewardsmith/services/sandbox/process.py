@@ -204,11 +204,24 @@ class ForkedProcess:
     def _reap(self, timeout_s: float) -> None:
         status = self._server.wait(self._child, timeout_s)
         if status is not None:
-            self._ended, self._death = True, explain(status, self._limits)
+            warm = self._server.warm
+            self._ended = True
+            self._death = explain(status, self._limits, shared=warm is not None and warm.shares_memory)
 
 
-def explain(status: ExitStatus, limits: SandboxLimits) -> CandidateError | SandboxUnavailableError:
-    """Return the typed reason for a process that ended by itself."""
+def explain(
+    status: ExitStatus, limits: SandboxLimits, *, shared: bool = False
+) -> CandidateError | SandboxUnavailableError:
+    """Return the typed reason for a process that ended by itself.
+
+    Args:
+        status: how it ended.
+        limits: its own.
+        shared: whether it also had a limit on memory together with others.
+    """
+    if status.signal == signal.SIGKILL and shared:
+        # Its own limit would have raised MemoryError; this may have been the others' doing.
+        return SandboxUnavailableError("the memory of all reward processes together ran out")
     if status.signal == signal.SIGXCPU:
         return CandidateError(FailureCode.CPU_LIMIT, f"over {limits.cpu_s} s of CPU time")
     if status.signal == signal.SIGXFSZ:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 
 import numpy as np
 
@@ -17,11 +18,23 @@ _UNPRINTABLE = re.compile(
 )
 
 
+_HIDDEN_CATEGORIES = frozenset({"Cf", "Cn", "Co", "Cs"})
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\ufffc")
+"""Characters that show nothing although they count as letters, marks or symbols."""
+
+
 def clean(data: bytes | str, limit: int = MAX_ERROR_CHARS) -> str:
     """Return text of an untrusted process without escapes and invisible characters, cut to `limit`."""
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
-    text = _UNPRINTABLE.sub("", _ESCAPES.sub("", text)).strip()
+    text = _UNPRINTABLE.sub("", _ESCAPES.sub("", text))
+    if not text.isascii():
+        text = "".join(c for c in text if not _is_invisible(c))
+    text = text.strip()
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _is_invisible(character: str) -> bool:
+    return character in _BLANK or unicodedata.category(character) in _HIDDEN_CATEGORIES
 
 
 def parse_names(data: bytes) -> tuple[str, ...]:

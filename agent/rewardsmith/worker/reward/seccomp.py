@@ -45,6 +45,7 @@ class Machine:
     seccomp: int
     plain: tuple[int, ...]
     """Allowed whatever the arguments."""
+    futex: int
     mmap: int
     mprotect: int
     no_file: tuple[int, ...]
@@ -53,13 +54,14 @@ class Machine:
     """Refused with ENOSYS, on which the C library falls back to an older call."""
 
 
-# read, write, futex, clock_gettime, munmap, mremap, madvise, brk, rt_sigreturn, exit, exit_group,
+# read, write, clock_gettime, munmap, mremap, madvise, brk, rt_sigreturn, exit, exit_group,
 # gettimeofday, time, nanosleep, clock_nanosleep, restart_syscall, getrandom, sched_yield, getpid, getppid,
 # gettid
 _X86_64 = Machine(
     audit_arch=ARCH_X86_64,
     seccomp=317,
-    plain=(0, 1, 202, 228, 11, 25, 28, 12, 15, 60, 231, 96, 201, 35, 230, 219, 318, 24, 39, 110, 186),
+    plain=(0, 1, 228, 11, 25, 28, 12, 15, 60, 231, 96, 201, 35, 230, 219, 318, 24, 39, 110, 186),
+    futex=202,
     mmap=9,
     mprotect=10,
     no_file=(2, 85, 257, 437),  # open, creat, openat, openat2
@@ -69,7 +71,8 @@ _X86_64 = Machine(
 _AARCH64 = Machine(
     audit_arch=ARCH_AARCH64,
     seccomp=277,
-    plain=(63, 64, 98, 113, 215, 216, 233, 214, 139, 93, 94, 169, 101, 115, 128, 278, 124, 172, 173, 178),
+    plain=(63, 64, 113, 215, 216, 233, 214, 139, 93, 94, 169, 101, 115, 128, 278, 124, 172, 173, 178),
+    futex=98,
     mmap=222,
     mprotect=226,
     no_file=(56, 437),
@@ -105,6 +108,7 @@ def program(numbers: Machine) -> list[Instruction]:
         code += [(JUMP_AT_LEAST, 0, 1, _X32_BIT), (RETURN, 0, 0, RET_KILL_PROCESS)]
     for number in numbers.plain:
         code += _on(number, [(RETURN, 0, 0, RET_ALLOW)])
+    code += _on(numbers.futex, _FUTEX_RULE)
     code += _on(numbers.mmap, _MMAP_RULE)
     code += _on(numbers.mprotect, _MPROTECT_RULE)
     for number in numbers.no_file:
@@ -172,6 +176,18 @@ _MMAP_RULE: list[Instruction] = [
     (AND, 0, 0, _MMAP_NEEDED),
     (JUMP_EQUAL, 1, 0, _MMAP_NEEDED),
     _DENY,
+    _ALLOW,
+]
+_FUTEX_FLAGS = 128 | 256  # private, real-time clock
+# Wait and wake, with and without a mask. Those that hand a lock on name threads of the whole machine.
+_FUTEX_RULE: list[Instruction] = [
+    _argument(1),
+    (AND, 0, 0, ~_FUTEX_FLAGS & 0xFFFFFFFF),
+    (JUMP_EQUAL, 4, 0, 0),
+    (JUMP_EQUAL, 3, 0, 1),
+    (JUMP_EQUAL, 2, 0, 9),
+    (JUMP_EQUAL, 1, 0, 10),
+    (RETURN, 0, 0, RET_ERRNO | errno.ENOSYS),
     _ALLOW,
 ]
 _MPROTECT_RULE: list[Instruction] = [

@@ -7,6 +7,7 @@ A locked process can open no file, so everything that NumPy and Python would loa
 """
 
 import contextlib
+import ctypes
 import functools
 import gc
 import importlib
@@ -68,12 +69,24 @@ def main(arguments: Sequence[str]) -> None:  # pragma: no cover  (a process of i
     if raw:
         for name in RAW_MODULES:
             importlib.import_module(name)
-    # Some of it was set by a container's engine, not by us.
-    os.environ.clear()
+    forget_environment()
     gc.collect()
     gc.freeze()
     with connect(arguments[-1]) as control:
         forkserver.serve(control, functools.partial(run_job, raw=raw, kind=kind))
+
+
+def forget_environment() -> None:
+    """Wipe the environment, also where it lies on the stack, which every fork inherits.
+
+    Some of it may have been set by a container's engine, not by us.
+    """
+    pointers = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+    index = 0
+    while pointers and (address := pointers[index]) is not None:
+        ctypes.memset(address, 0, len(ctypes.string_at(address)))
+        index += 1
+    os.environ.clear()
 
 
 def connect(control: str) -> socket.socket:
