@@ -298,3 +298,10 @@ def test_either_client_sends_the_same(hello):
     first, second = (received.body for received in hello.requests)
     assert first == second
     assert first["model"] == "m"
+
+
+@pytest.mark.parametrize("name", ["hosted_vllm/m", "lm_studio/m", "litellm_proxy/m"])
+def test_a_server_of_ones_own_needs_an_address(name, monkeypatch):
+    monkeypatch.delenv(f"{name.split('/')[0].upper()}_API_BASE", raising=False)
+    with pytest.raises(ModelError, match="--evaluator-base-url URL"):
+        check_access(ModelConfig(name=name), prefix="--evaluator-")

@@ -106,3 +106,10 @@ def test_the_price_that_a_server_tells_counts_more_than_the_list():
 def test_without_a_price_what_a_call_costs_is_unknown():
     with ChatServer(lambda body: json.dumps({})) as server:
         assert ask(server).usd is None
+
+
+def test_the_price_of_a_model_that_the_list_names_without_its_provider_is_found(monkeypatch):
+    row = {"input_cost_per_token": 1.0, "output_cost_per_token": 2.0, "litellm_provider": "anthropic"}
+    monkeypatch.setattr(prices, "_price_list", lambda: {"claude": row})
+    assert prices.price_of("anthropic/claude") is not None
+    assert prices.price_of("openai/claude") is None

@@ -182,3 +182,21 @@ def test_a_transcript_is_one_json_document(tmp_path):
 def test_a_run_of_builtin_has_no_transcript(tmp_path):
     searched_run(tmp_path / "runs", "silent")
     assert "silent: no model calls" in invoke("runs", "transcript", "silent").stdout
+
+
+def test_a_broken_template_is_told_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    (tmp_path / "prompts" / "coder").mkdir(parents=True)
+    (tmp_path / "prompts" / "coder" / "initial.j2").write_text("line\n{% if %}")
+    said = refused("run", "classic/pendulum", "--model", "openai/gpt-5")
+    assert "prompts/coder/initial.j2:2:" in said
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_does_not_work_leaves_no_run_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    done = rewardsmith("run", "classic/pendulum", "--sandbox", "docker", "--name", "d1", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "no Docker engine answers" in done.stderr
+    assert not (tmp_path / "runs" / "d1").exists()

@@ -113,3 +113,22 @@ def test_a_configuration_that_does_not_fit_is_damage(tmp_path):
 
     with pytest.raises(RunFolderError, match=r"run\.yaml is damaged: seed"):
         read_run(folder.path)
+
+
+def test_a_confirmation_in_a_later_iteration_is_told(tmp_path):
+    folder = searched_run(tmp_path, "later")
+    with folder.writer() as journal:
+        journal.decide("i02/confirm", {"judged": {"i01c01": {"fitness": 0.4}}})
+    record = read_run(folder.path)
+    assert record.iterations[0].trained[1].confirmed == {"fitness": 0.4}
+
+
+def test_an_error_that_ended_the_process_is_told_until_the_run_goes_on(tmp_path):
+    folder = searched_run(tmp_path, "halted")
+    with folder.writer() as journal:
+        journal.note_stop("the provider is out")
+    assert read_run(folder.path).stopped == "the provider is out"
+    with folder.writer() as journal:
+        journal.decide("i02/select", {"best": "i01c00", "fitness": 0.7, "progress": 0.8})
+        journal.note_stop("again")
+    assert read_run(folder.path).stopped == "again"

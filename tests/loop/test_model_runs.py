@@ -84,10 +84,19 @@ def test_a_recording_that_is_too_short_says_where_it_ends(tmp_path):
     with ChatServer(ScriptedModel()) as server:
         run(new_run(tmp_path, "stop.iterations=1", model=model_of(server)))
     longer = new_run(tmp_path, "stop.iterations=2", name="longer", model="replay:run")
-    with pytest.raises(
-        ModelError, match=r"the run run holds no answer to i02/c00/propose; it went as far as i01"
-    ):
-        run(longer)
+    reporter = ListReporter()
+    with pytest.raises(ModelError, match=r"holds no answer to i02/c00/propose; it went as far as i01"):
+        execute(longer, reporter)
+    differing = "The recorded run had other settings (stop.iterations); its answers may not fit this one"
+    assert differing in reporter.lines
+
+
+def test_who_is_not_trained_is_told_why(tmp_path):
+    with ChatServer(ScriptedModel()) as server:
+        folder = new_run(tmp_path, "stop.iterations=1", "gate.threshold=1.0", model=model_of(server))
+        result, lines = run(folder)
+    assert result["winner"] is None
+    assert "  not trained: 4 below gate.threshold 1" in lines
 
 
 def test_a_failed_proposal_is_mended_with_the_trace(tmp_path):
@@ -116,10 +125,12 @@ def test_an_outage_stops_the_run_and_resume_goes_on(tmp_path):
         folder = new_run(tmp_path, model=model_of(server))
         with pytest.raises(ModelUnavailableError, match="answered none of 4 calls"):
             run(folder)
+        assert "answered none of 4 calls" in read_run(folder.path).stopped
         n_before = sum(r.fault is None for r in server.requests)
         is_out = False
         result, _ = run(folder)
         n_honest = sum(r.fault is None for r in server.requests)
+    assert read_run(folder.path).stopped is None
     assert result["winner"] is not None
     assert n_honest == n_before + 4, "only the four calls that were not answered are made again"
     again = [c.key for c in read_calls(read_run(folder.path)) if c.key.endswith("/again1")]

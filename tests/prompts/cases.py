@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewardsmith.config import FeedbackConfig, ModelConfig, ProposeConfig
+from rewardsmith.config import FeedbackConfig, ModelConfig, ProposeConfig, GateConfig
 from rewardsmith.contract.layout import ActionSpec
 from rewardsmith.errors import FailureCode
 from rewardsmith.services.chat.base import ChatReply
@@ -110,7 +110,7 @@ def evidence_of(brief, failure=None):
         feedback=FeedbackConfig(),
         process=process_feedback([checkpoint(100), checkpoint(200)], own),
         rollouts=rollout_feedback(own, brief.layout),
-        preference=preference_feedback(own, 0.01),
+        preference=preference_feedback(own, GateConfig(min_gap=0.01)),
         failure=failure,
     )
 

@@ -374,8 +374,11 @@ def test_auto_does_not_wait_for_an_engine_that_is_not_there(monkeypatch, tmp_pat
 
 def test_auto_takes_docker_where_it_works_and_else_what_comes_next(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
-    with factory.open_sandbox("auto") as backend:
+    skipped = []
+    with factory.open_sandbox("auto", on_skip=skipped.append) as backend:
         assert backend.name == "local"
+    (reason,) = skipped
+    assert reason.startswith("docker: no Docker engine answers")
 
 
 def test_who_never_reads_its_requests_cannot_make_the_caller_wait(sandbox):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rewardsmith.config import FeedbackConfig
+from rewardsmith.config import FeedbackConfig, GateConfig
 from rewardsmith.stages.evidence import (
     N_SAMPLED,
     Rescored,
@@ -153,7 +153,9 @@ def test_a_success_is_told_where_the_task_has_one():
 
 def test_the_pair_that_is_told_is_the_one_of_the_worst_order():
     # Returns 2, 1, 4: the best episode is paid 1 less than the first and 3 less than the third.
-    found = preference_feedback(paid(THREE, a=[1, 1, 0.5, 0.25, 0.25, 3], b=[0, 0, 0, 0, 0, 1]), 0.01)
+    found = preference_feedback(
+        paid(THREE, a=[1, 1, 0.5, 0.25, 0.25, 3], b=[0, 0, 0, 0, 0, 1]), GateConfig(min_gap=0.01)
+    )
     assert found["accuracy"] == pytest.approx(1 / 3)
     assert (found["pairs"], found["trajectories"]) == (3, 3)
     better, worse = found["worst"]
@@ -173,18 +175,20 @@ def test_component_sums_are_those_of_one_episode():
 
 
 def test_a_right_order_has_no_worst_pair():
-    found = preference_feedback(paid(THREE, a=[0, 0, 5, 5, 5, 1]), 0.01)
+    found = preference_feedback(paid(THREE, a=[0, 0, 5, 5, 5, 1]), GateConfig(min_gap=0.01))
     assert (found["accuracy"], found["worst"]) == (1.0, [])
 
 
 def test_a_tie_but_for_the_last_bits_is_no_wrong_order():
-    found = preference_feedback(paid(THREE[:2], a=[0.3, 0.3, 0.2, 0.2, 0.2 - 1e-14]), 0.01)
+    found = preference_feedback(
+        paid(THREE[:2], a=[0.3, 0.3, 0.2, 0.2, 0.2 - 1e-14]), GateConfig(min_gap=0.01)
+    )
     assert (found["accuracy"], found["worst"]) == (0.5, [])
 
 
 def test_there_is_no_preference_where_no_two_episodes_differ():
     same = [trajectory(0.5, 0.5), trajectory(0.5, 0.5)]
-    assert preference_feedback(paid(same, a=[0] * 6), 0.01) is None
+    assert preference_feedback(paid(same, a=[0] * 6), GateConfig(min_gap=0.01)) is None
 
 
 def test_a_box_is_asked_about_every_transition():
@@ -219,6 +223,6 @@ def test_evidence_survives_the_journal():
         feedback=FeedbackConfig(),
         process=process_feedback([checkpoint(statistics=[window(0.1, 0.0, 1.0)])], own),
         rollouts=rollout_feedback(own, LAYOUT),
-        preference=preference_feedback(own, 0.01),
+        preference=preference_feedback(own, GateConfig(min_gap=0.01)),
     )
     assert json.loads(json.dumps(found, allow_nan=False)) == found

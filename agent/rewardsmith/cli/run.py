@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from rewardsmith.cli.console import note
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument, TaskArgument
 from rewardsmith.cli.outcome import show_outcome
-from rewardsmith.errors import NoWinnerError
+from rewardsmith.errors import NoWinnerError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from rewardsmith.config import ModelConfig
@@ -132,6 +133,14 @@ def run(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of everything that is random.")] = 0,
+    evaluator_api_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIABLE",
+            help="The variable that holds the evaluator's key, if not its provider's usual one.",
+            rich_help_panel=_MODELS,
+        ),
+    ] = None,
     max_usd: Annotated[
         float | None,
         typer.Option(min=0, metavar="X", help="Most US dollars for model calls.", rich_help_panel=_BUDGET),
@@ -173,6 +182,7 @@ def run(
 ) -> None:
     """Search for a reward for TASK, and compare the best with the task's baselines."""
     from rewardsmith.config import BudgetConfig, ModelConfig
+    from rewardsmith.loop.records import has_begun
     from rewardsmith.loop.setup import resolve
     from rewardsmith.services.journal.folder import RunFolder
 
@@ -183,7 +193,7 @@ def run(
         method=method,
         settings=[*(settings or ()), *(f"{key}={value}" for key, value in short if value is not None)],
         model=ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env),
-        evaluator=_evaluator(evaluator_model, evaluator_base_url, api_key_env),
+        evaluator=_evaluator(evaluator_model, evaluator_base_url, evaluator_api_key_env),
         seed=seed,
         workers=workers or min(MAX_DEFAULT_WORKERS, usable_cores()),
         sandbox=sandbox.value,
@@ -203,7 +213,14 @@ def run(
 
         show_plan(config, as_json)
         return
-    _execute(RunFolder.create(root, folder_name, config.model_dump(mode="json")), as_json)
+    folder = RunFolder.create(root, folder_name, config.model_dump(mode="json"))
+    try:
+        _execute(folder, as_json)
+    except SandboxUnavailableError:
+        # Nothing has begun: a folder of this name would only be in the way of the next try.
+        if not has_begun(folder):
+            shutil.rmtree(folder.path)
+        raise
 
 
 def resume(run: RunArgument, root: RootOption = DEFAULT_ROOT, as_json: JsonOption = False) -> None:
@@ -233,11 +250,12 @@ def _evaluator(model: str | None, base_url: str | None, api_key_env: str | None)
     from rewardsmith.config import ModelConfig
 
     if model is None:
-        if base_url is not None:
-            raise typer.BadParameter("needs --evaluator-model", param_hint="--evaluator-base-url")
+        given = {"--evaluator-base-url": base_url, "--evaluator-api-key-env": api_key_env}
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter("needs --evaluator-model", param_hint=option)
         return None
-    # The coder's key is for the coder's provider.
-    return ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env if base_url else None)
+    return ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env)
 
 
 def _finite(limit: float | None) -> float | None:

@@ -110,7 +110,7 @@ def _head(record: "RunRecord") -> dict[str, Any]:
         "env_steps": record.env_steps,
         "trainings": record.trainings,
         "started": record.started,
-        "error": None,
+        "error": record.stopped,
     }
 
 
@@ -141,6 +141,9 @@ def _show_head(record: "RunRecord") -> None:
     models = f"model {config.model.name}{evaluator}"
     say(f"  {config.task}, {models}, method {config.method_name}, seed {config.seed}")
     say(f"  {count(record.env_steps)} environment steps, {record.trainings} trainings so far")
+    if record.stopped is not None:
+        say(f"  stopped: {record.stopped}")
+        say(f"  `rewardsmith resume {record.folder.name}` goes on, once that is mended")
     if record.best is not None:
         best = record.best
         reached = f"fitness {number(best['fitness'])}, progress {number(best['progress'])}"

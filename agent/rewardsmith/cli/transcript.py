@@ -71,7 +71,7 @@ def _show(call: "CallRecord", shown: "set[tuple[Said, ...]]", *, full: bool) -> 
         status = f" {attempt.status}" if attempt.status is not None else ""
         say(f"attempt failed after {attempt.latency_s:.1f} s: {attempt.fault}{status}: {attempt.message}")
     if call.reply is None:
-        say(f"no answer: {call.fault or 'not yet'}")
+        say(f"no answer: {call.fault or 'none was recorded'}")
     else:
         if call.reply.reasoning:
             _say_text("reasoning", call.reply.reasoning)

@@ -59,7 +59,10 @@ class ModelCalls:
                 wave = self._affordable(calls[len(outcomes) :])
             except BudgetExhausted as verdict:
                 if not outcomes:
-                    raise
+                    most = calls[0].request.max_tokens
+                    raise BudgetExhausted(
+                        f"{verdict} (its answer may take model.max_tokens, {most:,})"
+                    ) from None
                 self._reporter.line(f"  {len(calls) - len(outcomes)} calls are not made: {verdict}")
                 break
             outcomes += self._wave(wave)
@@ -112,7 +115,8 @@ class ModelCalls:
         asker = calls[0].asker
         label = f"model/{calls[0].key}"
         n_live = n_done = 0
-        self._reporter.begin(label, f"asking {self._models[asker].name}", len(calls))
+        what = calls[0].key.rsplit("/", 1)[-1].rstrip("0123456789")
+        self._reporter.begin(label, f"asking {self._models[asker].name}: {what}", len(calls))
 
         def on_answer(effect: Effect, answer: JsonObject, replayed: bool) -> None:
             nonlocal n_live, n_done

@@ -13,6 +13,7 @@ from rewardsmith.errors import FailureCode, NoWinnerError, RunFolderError
 from rewardsmith.loop.candidates import candidate_id
 from rewardsmith.services.journal.events import Event, read_events
 from rewardsmith.services.journal.folder import LOCK_FILE, RunFolder
+from rewardsmith.services.journal.journal import STOPPED
 from rewardsmith.services.models.base import Proposal
 from rewardsmith.stages.selection import summary
 
@@ -106,6 +107,7 @@ class RunRecord:
         trainings: recorded trainings.
         winner_id: the winner, of a run that goes on the best so far, or None.
         result: what the run ended with, or None.
+        stopped: the error that its last process ended with; None where it goes on, is done, or was killed.
     """
 
     folder: RunFolder
@@ -118,6 +120,7 @@ class RunRecord:
     trainings: int
     winner_id: str | None
     result: dict[str, Any] | None
+    stopped: str | None = None
 
     @property
     def reward_path(self) -> Path | None:
@@ -158,7 +161,14 @@ def read_run(path: Path) -> RunRecord:
         trainings=sum(_begins_training(key, answer) for key, answer in answers.items()),
         winner_id=chosen,
         result=result,
+        stopped=_stopped(events),
     )
+
+
+def has_begun(folder: RunFolder) -> bool:
+    """Return whether a run has recorded anything that is worth going on from."""
+    path = folder.journal_path
+    return path.exists() and any(event.type == "answer" for event in read_events(path))
 
 
 def read_proposals(record: RunRecord) -> dict[str, Proposal]:
@@ -214,6 +224,12 @@ def _status(path: Path, result: Mapping[str, Any] | None) -> Status:
     return "finished" if result is not None and (path / RESULT_FILE).is_file() else "interrupted"
 
 
+def _stopped(events: list[Event]) -> str | None:
+    last = events[-1] if events else None
+    is_stop = last is not None and last.type == "decision" and last.key.startswith(STOPPED)
+    return str(last.data["error"]) if last is not None and is_stop else None
+
+
 def _iterations(
     events: list[Event], answers: Mapping[str, Any], decisions: Mapping[str, Any]
 ) -> Iterator[IterationRecord]:
@@ -231,7 +247,7 @@ def _iterations(
             n_trajectories=prefer.get("n_trajectories", 0),
             n_pairs=prefer.get("n_pairs", 0),
             undetermined=prefer.get("undetermined", False),
-            trained=tuple(_trained(row, answers, decisions) for row in prefer.get("chosen", ())),
+            trained=tuple(_trained(row, prefix, answers, decisions) for row in prefer.get("chosen", ())),
             best=_best(select),
         )
 
@@ -250,15 +266,16 @@ def _best(select: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def _trained(
-    row: Mapping[str, Any], answers: Mapping[str, Any], decisions: Mapping[str, Any]
+    row: Mapping[str, Any], trained_in: str, answers: Mapping[str, Any], decisions: Mapping[str, Any]
 ) -> TrainedRecord:
+    """Return what became of a candidate that was chosen in iteration `trained_in`, maybe not its own."""
     iteration, index = row["id"].split("c")
     checkpoints: list[Judged] = []
     failure, is_stopped, rung = None, False, 1
     while (answer := answers.get(f"{iteration}/c{index}/train/r{rung}")) is not None:
         checkpoints += [{"step": c["step"], **summary(c)} for c in answer["checkpoints"]]
         failure = failure or _failure(answer)
-        cut = decisions.get(f"{iteration}/rung{rung}")
+        cut = decisions.get(f"{trained_in}/rung{rung}")
         is_stopped = cut is not None and row["id"] not in cut["kept"]
         rung += 1
     again = 0
@@ -272,8 +289,13 @@ def _trained(
         rungs_done=rung - 1,
         is_stopped=is_stopped,
         failure=failure,
-        confirmed=decisions.get(f"{iteration}/confirm", {}).get("judged", {}).get(row["id"]),
+        confirmed=next((judged[row["id"]] for judged in _confirmed(decisions) if row["id"] in judged), None),
     )
+
+
+def _confirmed(decisions: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what was confirmed in each iteration: a candidate may be in a later one than its training."""
+    return (payload["judged"] for key, payload in decisions.items() if key.endswith("/confirm"))
 
 
 def _failure(answer: Mapping[str, Any]) -> str | None:

@@ -92,7 +92,7 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
         try:
             with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
                 own = rescore(process, rollouts) if rollouts is not None else None
-                preference = preference_feedback(rescore(process, stored), method.gate.min_gap)
+                preference = preference_feedback(rescore(process, stored), method.gate)
         except CandidateError as error:
             own, preference, failure = None, None, f"{error.code}: {error.message}"
         found = evidence(

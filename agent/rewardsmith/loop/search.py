@@ -57,11 +57,31 @@ def _iterate(session: Session, state: SearchState) -> list[Candidate]:
     n_constant = sum(c.is_constant for c in new)
     constant = f" ({n_constant} constant)" if n_constant else ""
     say(f"  {len(new) - n_failed} valid{constant}, {n_failed} turned down{best}; training {len(chosen)}")
+    why = _why_so_few(session, state, chosen)
+    if why:
+        say(f"  {why}")
     train_candidates(session, state, chosen)
     confirm(session, state)
     _select(session, state)
     forget_losers(session, state)
     return chosen
+
+
+def _why_so_few(session: Session, state: SearchState, chosen: list[Candidate]) -> str:
+    """Return why fewer are trained than the method would train, or nothing."""
+    method = session.config.method
+    if len(chosen) >= method.train.keep:
+        return ""
+    race = [
+        c for c in state.candidates.values() if c.is_in_race and c not in chosen and c.returns is not None
+    ]
+    below = [c for c in race if c.preference is not None and c.preference < method.gate.threshold]
+    reasons = [
+        f"{len(below)} below gate.threshold {method.gate.threshold:g}" if below else "",
+        f"{len(race) - len(below)} too much like one that is trained" if len(race) > len(below) else "",
+    ]
+    told = ", ".join(reason for reason in reasons if reason)
+    return f"not trained: {told}" if told else ""
 
 
 def _select(session: Session, state: SearchState) -> None:

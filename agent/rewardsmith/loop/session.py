@@ -4,7 +4,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,11 @@ from rewardsmith.errors import (
     ModelUnavailableError,
     RunFolderError,
     SandboxUnavailableError,
+    StorageError,
     TrainerError,
 )
 from rewardsmith.loop.calls import ModelCalls
+from rewardsmith.loop.replaying import recorded_differences
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.services.chat.calls import Ask, Asker
 from rewardsmith.services.chat.names import BUILTIN, check_access, open_answerer
@@ -137,13 +139,18 @@ def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) ->
             reporter=reporter,
         )
         stack.callback(calls.close)
-        sandbox = open_sandbox(config.sandbox, allow_weak=config.allow_weak_sandbox)
+        skipped: list[str] = []
+        sandbox = open_sandbox(config.sandbox, allow_weak=config.allow_weak_sandbox, on_skip=skipped.append)
         stack.callback(sandbox.close)
         # Each backend that had a part in the run is recorded: a run may be resumed under another.
         journal.effect(
             Effect(key=f"sandbox/{sandbox.name}", request={}, run=lambda: {"is_weak": sandbox.is_weak})
         )
         reporter.line(WEAK_SANDBOX_NOTICE if sandbox.is_weak else f"Sandbox: {sandbox.name}")
+        for reason in skipped:
+            reporter.line(f"  not {reason}")
+        for difference in recorded_differences(config):
+            reporter.line(difference)
         host = TrainerHost(task)
         stack.callback(host.close)
         session = Session(
@@ -164,5 +171,9 @@ def open_session(folder: RunFolder, reporter: Reporter, *, dry: bool = False) ->
         try:
             yield session
         except _RESUMABLE as error:
+            with suppress(StorageError):
+                journal.note_stop(str(error))
             hint = f"`rewardsmith resume {shlex.quote(str(folder.path))}` goes on from here"
-            raise type(error)(f"{error}; {hint}") from error
+            if isinstance(error, ModelError):
+                hint = f"once that is mended, {hint}; another model or address needs a new run"
+            raise type(error)(f"{str(error).rstrip('.')}; {hint}") from error

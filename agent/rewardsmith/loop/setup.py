@@ -14,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 from rewardsmith import __version__
 from rewardsmith.config import METHODS_DIR, BudgetConfig, MethodConfig, ModelConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
-from rewardsmith.services.chat.names import check_access, choose_models, is_language_model, price
+from rewardsmith.services.chat.names import BUILTIN, check_access, choose_models, is_language_model, price
+from rewardsmith.services.prompting import check_templates
 from rewardsmith.services.sandbox.factory import check_sandbox_name
 from rewardsmith.services.tasks.catalog import load_task, require_extras, task_digest
 from rewardsmith.services.tasks.schema import Task
@@ -108,7 +109,11 @@ def resolve(
         critic = _with_settings(critic, for_evaluator, EVALUATOR_PREFIX)
     elif for_evaluator:
         raise ConfigError(f"--set {EVALUATOR_PREFIX}{for_evaluator[0]}: no evaluator is asked in this run")
-    _check_models([coder, *([critic] if critic else [])], budget, dry=dry)
+    _check_model(coder, "--", budget, dry=dry)
+    if critic is not None and critic is not coder:
+        _check_model(critic, "--evaluator-", budget, dry=dry)
+    if coder.name != BUILTIN:
+        check_templates()
     require_extras(found)
     return RunConfig(
         task=found.name,
@@ -135,17 +140,16 @@ def _sorted_out(settings: Sequence[str]) -> list[list[str]]:
     return [*named, [text for text in settings if not text.startswith(prefixes)]]
 
 
-def _check_models(models: Sequence[ModelConfig], budget: BudgetConfig, *, dry: bool) -> None:
-    for model in models:
-        if not is_language_model(model.name):
-            continue
-        if budget.max_usd is not None and price(model) is None:
-            raise ConfigError(
-                f"--max-usd: the price of {model.name} is not known, so that no limit in dollars can be "
-                "kept; use --max-tokens"
-            )
-        if not dry:
-            check_access(model)
+def _check_model(model: ModelConfig, prefix: str, budget: BudgetConfig, *, dry: bool) -> None:
+    if not is_language_model(model.name):
+        return
+    if budget.max_usd is not None and price(model) is None:
+        raise ConfigError(
+            f"--max-usd: the price of {model.name} is not known, so that no limit in dollars can be "
+            "kept; use --max-tokens"
+        )
+    if not dry:
+        check_access(model, prefix=prefix)
 
 
 def _with_settings(model: Model, settings: Sequence[str], prefix: str = "") -> Model:

@@ -121,12 +121,37 @@ def start_state(session: Session) -> SearchState:
             layout=layout,
             action=action,
             ranges=store.ranges(layout),
+            axis_ranges=store.axis_ranges(layout),
+            facts=_facts(session, store, about["horizon"]),
         ),
         store=store,
         horizon=max(horizon, *(len(t) for t in trajectories)),
         rollout_steps=about["rollout_steps"],
         random_fitness=sum(t.fitness for t in trajectories) / len(trajectories),
     )
+
+
+def _facts(session: Session, store: TrajectoryStore, horizon: int | None) -> tuple[str, ...]:
+    """Return how a reward of this task is ranked and trained, for who writes it."""
+    file, gate = session.task.file, session.config.method.gate
+    n_ended = sum(t.terminated for t in store.trajectories)
+    training = file.training
+    facts = [
+        f"An episode has at most {horizon} steps." if horizon else "",
+        f"In one step an action is kept for {file.env.action_repeat} simulation steps."
+        if file.env.action_repeat > 1
+        else "",
+        f"Of {len(store.trajectories)} random episodes, {n_ended or 'none'} ended by themselves before that.",
+        f"The learner is {training.algorithm} with a discount of {training.gamma:g}"
+        + (
+            "; rewards are divided by a running estimate of their scale."
+            if training.normalize_reward
+            else "."
+        ),
+        "Before anything is trained, your reward scores recorded episodes of this task. The better of two "
+        f"must get the higher return in at least {gate.threshold:g} of all pairs, or it is not trained.",
+    ]
+    return tuple(fact for fact in facts if fact)
 
 
 def _describe(session: Session) -> Message:

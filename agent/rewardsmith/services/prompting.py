@@ -44,6 +44,22 @@ def render(template: str, /, **values: Any) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
+def check_templates() -> None:
+    """Parse every template that there is, so that a wrong one is told before a run begins.
+
+    Raises:
+        ConfigError: one does not parse; the message names file and line.
+    """
+    import jinja2
+
+    environment = _environment(tuple(search_dirs("prompts")))
+    for name in environment.list_templates(extensions=["j2"]):
+        try:
+            environment.get_template(name)
+        except jinja2.TemplateSyntaxError as error:
+            raise ConfigError(f"{error.filename or name}:{error.lineno}: {error.message}") from None
+
+
 def fenced(text: str, language: str = "") -> str:
     """Return text as a fenced block that it cannot end by itself."""
     text = clean(text, _MAX_FENCED_CHARS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardsmith.config import FeedbackConfig
+from rewardsmith.config import FeedbackConfig, GateConfig
 from rewardsmith.contract.layout import StateLayout
 from rewardsmith.services.sandbox.base import RewardProcess
 from rewardsmith.stages.preference import PreferencePairs, preference_accuracy, preference_pairs
@@ -96,14 +96,15 @@ def extremes(own: Rescored) -> tuple[int, int]:
     return int(np.argmax(own.returns)), int(np.argmin(own.returns))
 
 
-def preference_feedback(stored: Rescored, min_gap: float) -> dict[str, Any] | None:
+def preference_feedback(stored: Rescored, gate: GateConfig) -> dict[str, Any] | None:
     """Return how the candidate orders stored episodes; None where no two of them differ."""
-    pairs = preference_pairs(stored.store.fitness, stored.store.progress, min_gap)
+    pairs = preference_pairs(stored.store.fitness, stored.store.progress, gate.min_gap)
     accuracy = preference_accuracy(stored.returns[None, :], pairs)
     if accuracy is None:
         return None
     return {
         "accuracy": float(accuracy[0]),
+        "needed": gate.threshold,
         "pairs": len(pairs),
         "trajectories": len(stored.store.trajectories),
         "worst": _worst_pair(stored, pairs),

@@ -82,6 +82,15 @@ class TrajectoryStore:
             state=batch.state, action=batch.action, next_state=batch.next_state, terminated=terminated
         )
 
+    def axis_ranges(self, layout: StateLayout) -> dict[str, tuple[tuple[float, float], ...]]:
+        """Return the (low, high) of each value of each field over all states in the store."""
+        states = np.concatenate([t.state for t in self.trajectories])
+        low, high = states.min(axis=0), states.max(axis=0)
+        return {
+            name: tuple(zip(low[part].tolist(), high[part].tolist(), strict=True))
+            for name, part in layout.slices.items()
+        }
+
     def ranges(self, layout: StateLayout) -> dict[str, tuple[float, float]]:
         """Return the (low, high) of each field over all states in the store."""
         states = np.concatenate([t.state for t in self.trajectories])

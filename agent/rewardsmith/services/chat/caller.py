@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -26,6 +27,8 @@ from rewardsmith.services.sandbox.untrusted import clean
 
 logger = logging.getLogger(__name__)
 
+_WRAPPING = re.compile(r"^(?:litellm\.\w+: )?(?:\w+Error: )?(?:\w+Exception - )?")
+"""What LiteLLM puts before the words of a server."""
 _MAX_ADAPTATIONS = 6
 _MAX_MESSAGE = 400
 _GRACE = 0.2
@@ -188,8 +191,11 @@ class Caller:
     def _clean(self, error: CallError | TimeoutError) -> CallError:
         if isinstance(error, TimeoutError):
             return CallError(CallFault.TIMEOUT, f"no answer within {self._config.timeout_s:g} s")
+        text = _WRAPPING.sub("", " ".join(self._redacted(error.message).split()))
+        if error.fault == CallFault.CONNECTION and self._config.base_url is not None:
+            text = f"{text.rstrip('.')}: {self._config.base_url}"
         # Cut last: half of a key would not be found.
-        message = clean(" ".join(self._redacted(error.message).split()), _MAX_MESSAGE)
+        message = clean(text, _MAX_MESSAGE)
         return CallError(
             error.fault,
             message,
@@ -230,7 +236,12 @@ class Caller:
                 return ModelError(f"{name}: {self._key_hint(error.status)}; {said}")
             case CallFault.NOT_FOUND:
                 where = self._config.base_url or "its provider"
-                return ModelError(f"there is no model {name} at {where}; {said}")
+                hint = (
+                    ""
+                    if where.rstrip("/").endswith("/v1") or where == "its provider"
+                    else " (or /v1 is missing)"
+                )
+                return ModelError(f"there is no model {name} at {where}{hint}; {said}")
             case CallFault.CONTEXT_LENGTH:
                 remedy = "set -s propose.history_turns=0, or take a model with a longer context"
                 return ContextTooLongError(f"the prompt is too long for {name}; {remedy}; {said}")

@@ -1,6 +1,7 @@
 """From a model's name to a way to it: which client, which key, what price."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,6 +18,18 @@ REPLAY_PREFIX = "replay:"
 OPENAI_PREFIX = "openai/"
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_URL_VARIABLE = "OPENAI_BASE_URL"
+_OWN_SERVERS = frozenset(
+    {
+        "hosted_vllm",
+        "lm_studio",
+        "litellm_proxy",
+        "custom_openai",
+        "openai_like",
+        "xinference",
+        "docker_model_runner",
+    }
+)
+"""LiteLLM's providers that stand for a server of one's own, wherever it is."""
 
 
 def is_language_model(name: str) -> bool:
@@ -90,11 +103,15 @@ def choose_models(
     return coder, coder
 
 
-def check_access(config: ModelConfig) -> None:
+def check_access(config: ModelConfig, *, prefix: str = "--") -> None:
     """Check, before anything starts, that the client is installed and the key is set.
 
+    Args:
+        config: the model.
+        prefix: of the options that it was asked for with, such as `--evaluator-`.
+
     Raises:
-        ModelError: a key is missing; the message names its variable.
+        ModelError: a key or an address is missing; the message names its variable.
         MissingExtraError: the client is not installed.
     """
     if not is_language_model(config.name):
@@ -105,11 +122,12 @@ def check_access(config: ModelConfig) -> None:
                 f"the variable {config.api_key_env} is not set; it must hold the key for {config.name}"
             )
     elif config.base_url is None:
+        _check_has_address(config.name, prefix)
         missing = _missing_keys(config.name)
         if missing:
             raise ModelError(
-                f"{config.name} needs a key: set {' and '.join(missing)} in the environment "
-                "(or name another variable with --api-key-env)"
+                f"{config.name} needs a key: set {_listed(missing)} in the environment "
+                f"(or name another variable with {prefix}api-key-env)"
             )
     _check_keys_form(config)
     open_answerer(config).close()
@@ -178,6 +196,19 @@ def _usual_variable(config: ModelConfig) -> str | None:
     """Return the variable from which a key is taken where none is named."""
     provider, slash, _ = config.name.partition("/")
     return f"{provider.upper()}_API_KEY" if slash and config.base_url is None else None
+
+
+def _check_has_address(name: str, prefix: str) -> None:
+    """LiteLLM would ask OpenAI where a server of one's own has no address."""
+    provider = name.partition("/")[0]
+    if provider in _OWN_SERVERS and not os.environ.get(f"{provider.upper()}_API_BASE"):
+        raise ModelError(f"{name} is on a server of your own: say where it listens with {prefix}base-url URL")
+
+
+def _listed(variables: Sequence[str]) -> str:
+    """Return the variables in words: several keys of one provider are other names for the same."""
+    is_choice = all(name.endswith("_API_KEY") for name in variables)
+    return (" or " if is_choice else " and ").join(variables)
 
 
 def _missing_keys(name: str) -> list[str]:

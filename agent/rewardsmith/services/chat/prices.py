@@ -39,7 +39,11 @@ class Price:
 def price_of(model: str) -> Price | None:
     """Return the list price of a model by LiteLLM's name, or None where the list does not have it."""
     rows = _price_list()
-    row = rows.get(model) or rows.get(model.removeprefix("openai/"))
+    provider, _, bare = model.partition("/")
+    row = rows.get(model)
+    if row is None and bare and _is_of(provider, rows.get(bare)):
+        # The list names the models of some providers without them.
+        row = rows[bare]
     if not isinstance(row, dict):
         return None
     prompt, completion = _price(row, "input_cost_per_token"), _price(row, "output_cost_per_token")
@@ -47,6 +51,10 @@ def price_of(model: str) -> Price | None:
         return None
     cached = _price(row, "cache_read_input_token_cost")
     return Price(prompt=prompt, cached=prompt if cached is None else cached, completion=completion)
+
+
+def _is_of(provider: str, row: Any) -> bool:
+    return isinstance(row, dict) and row.get("litellm_provider", provider) == provider
 
 
 @lru_cache(maxsize=1)

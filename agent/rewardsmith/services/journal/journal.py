@@ -26,6 +26,9 @@ from rewardsmith.services.journal.files import storage_error, sync_folder
 __all__ = ["Effect", "Event", "Journal", "JsonObject", "OnAnswer", "read_events"]
 
 
+STOPPED = "stopped/"
+"""Begins the keys under which errors that ended a process are recorded."""
+
 OnAnswer = Callable[[Effect, JsonObject, bool], None]
 """Called with an effect, its answer, and whether that was replayed from the journal."""
 
@@ -130,6 +133,15 @@ class Journal:
 
         run_parallel(waiting, workers=workers, begin=self._begin, finish=finish, cancel=cancel)
         return [answer for answer in answers.values() if answer is not None]
+
+    def note_stop(self, error: str) -> None:
+        """Record the error that ends this process; the run may go on in another one.
+
+        Raises:
+            StorageError: the disk is full or not writable.
+        """
+        number = sum(key.startswith(STOPPED) for key in self._decisions) + 1
+        self.decide(f"{STOPPED}{number}", {"error": error})
 
     def is_answered(self, key: str) -> bool:
         """Return whether the answer to the effect `key` is recorded."""

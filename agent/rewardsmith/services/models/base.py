@@ -19,6 +19,8 @@ class TaskBrief:
         layout: the state layout with units, bounds and kinds.
         action: the action.
         ranges: per field, the (low, high) that was seen in the store's trajectories, over all its values.
+        axis_ranges: the same for each value of a field by itself, in its order.
+        facts: how a reward is ranked and trained, in sentences.
     """
 
     name: str
@@ -26,6 +28,8 @@ class TaskBrief:
     layout: StateLayout
     action: ActionSpec
     ranges: dict[str, tuple[float, float]]
+    axis_ranges: dict[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,12 +52,15 @@ def check_sandbox_name(name: str, *, allow_weak: bool = False) -> None:
         )
 
 
-def open_sandbox(name: str = AUTO, *, allow_weak: bool = False) -> Sandbox:
+def open_sandbox(
+    name: str = AUTO, *, allow_weak: bool = False, on_skip: Callable[[str], None] = lambda reason: None
+) -> Sandbox:
     """Return a backend that has passed its self-test.
 
     Args:
         name: a backend, or `auto` for the strongest that works here.
         allow_weak: whether one that does not lock code up will do, where no other works.
+        on_skip: told why `auto` passes over a backend.
 
     Raises:
         ConfigError: there is no such backend, or it is not allowed.
@@ -65,10 +68,10 @@ def open_sandbox(name: str = AUTO, *, allow_weak: bool = False) -> Sandbox:
         MissingExtraError: it needs an extra that is not installed.
     """
     check_sandbox_name(name, allow_weak=allow_weak)
-    return _open_strongest(allow_weak) if name == AUTO else _open_proven(name)
+    return _open_strongest(allow_weak, on_skip) if name == AUTO else _open_proven(name)
 
 
-def _open_strongest(allow_weak: bool) -> Sandbox:
+def _open_strongest(allow_weak: bool, on_skip: Callable[[str], None]) -> Sandbox:
     reasons = []
     for name in BACKENDS:
         if name == WEAK and not allow_weak:
@@ -78,7 +81,7 @@ def _open_strongest(allow_weak: bool) -> Sandbox:
         try:
             sandbox = _open_proven(name)
         except (SandboxUnavailableError, MissingExtraError) as error:
-            logger.info("sandbox %s: %s", name, error)
+            on_skip(f"{name}: {error}")
             reasons.append(f"{name}: {error}")
         else:
             logger.info("sandbox: %s", name)

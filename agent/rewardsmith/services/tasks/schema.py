@@ -109,6 +109,11 @@ class TrainingConfig(_Part):
     timeout_s: float = Field(default=900.0, gt=0)
     """Wall-clock limit for one training."""
 
+    @property
+    def gamma(self) -> float:
+        """The learner's discount; Stable-Baselines3's default where the task does not set it."""
+        return float(self.hyperparameters.get("gamma", 0.99))
+
     @model_validator(mode="after")
     def _noise_where_it_is_needed(self) -> "TrainingConfig":
         needs = self.algorithm in ("TD3", "DDPG")

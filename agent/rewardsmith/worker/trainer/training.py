@@ -84,7 +84,7 @@ class Training:
             VecMonitor(self._rewarded),
             norm_obs=config.normalize_observation,
             norm_reward=config.normalize_reward,
-            gamma=float(config.hyperparameters.get("gamma", 0.99)),
+            gamma=config.gamma,
         )
         self._model = _make_model(maker.task, self._normalized, seed)
         self._windows = _StatisticsCallback(self._rewarded, total_timesteps)

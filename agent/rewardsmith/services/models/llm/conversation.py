@@ -88,6 +88,7 @@ class Conversation:
             example=self._example(request) if self.few_shot and self.output == "code" else None,
             output=self.output,
             measures=self.measures,
+            facts=request.brief.facts,
             remarks=remarks,
         )
 

@@ -1,15 +1,22 @@
 """The task's state as a Python class that a language model reads."""
 
 import math
+from collections.abc import Sequence
 
 from rewardsmith.contract.layout import StateField
 from rewardsmith.services.models.base import TaskBrief
 from rewardsmith.services.prompting import plain
 
+_MAX_AXES = 6
+"""Values of a field whose ranges are told one by one."""
+
 
 def state_class(brief: TaskBrief) -> str:
     """Return the state and the action as commented Python: shapes, units, ranges, meanings."""
-    rows = [_row(field, brief.ranges.get(field.name)) for field in brief.layout.fields]
+    rows = [
+        _row(field, brief.axis_ranges.get(field.name, ()) or (brief.ranges.get(field.name),))
+        for field in brief.layout.fields
+    ]
     width = max(len(declaration) for declaration, _ in rows)
     fields = "\n".join(f"    {declaration:<{width}}  # {comment}" for declaration, comment in rows)
     return (
@@ -21,15 +28,20 @@ def state_class(brief: TaskBrief) -> str:
     )
 
 
-def _row(field: StateField, seen: tuple[float, float] | None) -> tuple[str, str]:
+def _row(field: StateField, seen: Sequence[tuple[float, float] | None]) -> tuple[str, str]:
     shape = ", ".join(map(str, field.shape))
     kind = "" if field.kind == "scalar" else f" {field.kind}"
     unit = f" in {field.unit}" if field.unit else ""
     parts = [f"({'n, ' + shape if shape else 'n,'}){kind}{unit}"]
     if field.low is not None and field.high is not None:
         parts.append(f"within {field.low:g} to {field.high:g}")
-    if seen is not None:
-        parts.append(f"seen from {seen[0]:.3g} to {seen[1]:.3g} under random actions")
+    known = [pair for pair in seen if pair is not None]
+    if len(known) == 1 or len(known) > _MAX_AXES:
+        low, high = min(low for low, _ in known), max(high for _, high in known)
+        parts.append(f"seen from {low:.3g} to {high:.3g} under random actions")
+    elif known:
+        ranges = ", ".join(f"{low:.3g} to {high:.3g}" for low, high in known)
+        parts.append(f"seen under random actions, each by itself: {ranges}")
     text = "; ".join(parts)
     # A line break would end the comment, a row of backticks the block that it stands in.
     return f"{field.name}: np.ndarray", plain(f"{text}. {field.doc}").rstrip(". ") + "."
