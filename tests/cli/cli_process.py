@@ -20,7 +20,8 @@ TINY = (
 
 TINY_RUN = ("run", "classic/pendulum", "--workers", "2", *(part for key in TINY for part in ("-s", key)))
 
-_TERMINAL = ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS")
+# Without an engine in sight `auto` is the local sandbox, which starts sooner.
+_LEFT_OUT = ("DOCKER_HOST", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS")
 
 
 def command(*args: str) -> list[str]:
@@ -28,15 +29,17 @@ def command(*args: str) -> list[str]:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _TERMINAL}
+    kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     return kept | {"OMP_NUM_THREADS": "1", "TERM": "xterm-256color"} | dict(extra or {})
 
 
-def rewardsmith(*args: str, cwd: Path, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+def rewardsmith(
+    *args: str, cwd: Path, stdout: int = subprocess.PIPE, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*args),
         cwd=cwd,
-        env=environment(),
+        env=environment(variables),
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,

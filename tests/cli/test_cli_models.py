@@ -194,9 +194,10 @@ def test_a_broken_template_is_told_before_anything_starts(tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_a_sandbox_that_does_not_work_leaves_no_run_behind(tmp_path, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
-    done = rewardsmith("run", "classic/pendulum", "--sandbox", "docker", "--name", "d1", cwd=tmp_path)
+def test_a_sandbox_that_does_not_work_leaves_no_run_behind(tmp_path):
+    hidden = {"DOCKER_HOST": f"unix://{tmp_path}/nothing.sock"}
+    command = ("run", "classic/pendulum", "--sandbox", "docker", "--name", "d1")
+    done = rewardsmith(*command, cwd=tmp_path, variables=hidden)
     assert done.returncode == 3
     assert "no Docker engine answers" in done.stderr
     assert not (tmp_path / "runs" / "d1").exists()

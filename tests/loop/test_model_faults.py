@@ -64,7 +64,7 @@ def test_a_thousand_injected_faults_lose_no_run(name, tmp_path):
             model = model_of(server, name, timeout_s=0.5, attempts=4)
             folder = new_run(
                 tmp_path,
-                "propose.candidates=16",
+                "propose.candidates=48",
                 "repair.attempts=2",
                 name=f"run{n_runs}",
                 model=model,

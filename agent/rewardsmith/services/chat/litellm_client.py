@@ -41,7 +41,8 @@ def load_litellm() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
-    return litellm
+    module: ModuleType = litellm
+    return module
 
 
 def _silence() -> None:
