@@ -40,6 +40,12 @@ class ProposeConfig(_Part):
     """What a language model writes: Python, or a choice of terms and weights by JSON schema."""
     few_shot: bool = True
     """Whether a language model is shown one example, from a task of another kind."""
+    parent: Literal["best", "last"] = "best"
+    """Whose code a language model is to improve: the best of the run, or that of the last iteration."""
+    crossover: float | None = Field(default=None, ge=0, le=1)
+    """Share of the proposals that join two earlier ones; None leaves it to the coder."""
+    islands: int = Field(default=1, gt=0)
+    """Populations that breed apart: a proposal has parents of its own island only (as in REvolve)."""
     history_turns: int = Field(default=4, ge=0)
     """Earlier iterations that a language model is shown: the best code of each, with what became of it."""
     failures: int = Field(default=8, ge=0)
@@ -49,9 +55,10 @@ class ProposeConfig(_Part):
 class GateConfig(_Part):
     """Who is allowed to train, by trajectory preference."""
 
-    rule: Literal["pairwise"] = "pairwise"
+    rule: Literal["pairwise", "card_paper", "card_code", "none"] = "pairwise"
+    """Our rule, one of CARD's (see `stages/gates.py`), or none: then ours ranks and all may train."""
     threshold: float = Field(default=0.6, ge=0, le=1)
-    """A candidate that orders a smaller share of trajectory pairs rightly is not trained."""
+    """With `pairwise`, a candidate that orders a smaller share of trajectory pairs rightly is not trained."""
     min_gap: float = Field(default=0.01, ge=0)
     """Pairs of equal fitness whose progress differs by less are not compared."""
     when_undetermined: Literal["train", "skip"] = "train"
@@ -61,8 +68,8 @@ class GateConfig(_Part):
 class TrainConfig(_Part):
     """The short trainings of an iteration."""
 
-    keep: int = Field(default=4, gt=0)
-    """Candidates that are trained."""
+    keep: int | None = Field(default=4, gt=0)
+    """Most candidates that are trained; None trains all that the gate lets through."""
     max_correlation: float = Field(default=0.9, gt=0, le=1)
     """Of two candidates whose rewards correlate more on stored transitions, only the better is trained."""
     budget: float = Field(default=0.34, gt=0, le=1)

@@ -54,7 +54,7 @@ def open_made_up_session(folder, *, method=None, **changes):
         task=SimpleNamespace(
             name="toy/task",
             layout=LAYOUT,
-            file=SimpleNamespace(judge=SimpleNamespace(episodes=2)),
+            file=SimpleNamespace(judge=SimpleNamespace(episodes=2), training=SimpleNamespace(gamma=0.99)),
         ),
         **services,
     )

@@ -76,7 +76,7 @@ def session(tmp_path):
             sandbox=None,
             task=SimpleNamespace(
                 layout=StateLayout((field,)),
-                file=SimpleNamespace(training=SimpleNamespace(total_timesteps=100)),
+                file=SimpleNamespace(training=SimpleNamespace(total_timesteps=100, gamma=0.99)),
             ),
             ledger=Ledger(Limits(max_trainings=3)),
             check_wall_clock=lambda key: None,
@@ -193,3 +193,15 @@ def test_a_decision_says_how_many_proposals_are_constant(session, screened):
     )
     assert [c.id for c in proposing.prefer(session, known)] == ["i02c01"]
     assert session.journal._decisions["i02/prefer"]["n_constant"] == 1
+
+
+@pytest.mark.parametrize(("parent", "shown"), [("best", "i01c00"), ("last", None)])
+def test_whose_code_is_to_be_improved_is_for_the_method_to_say(parent, shown):
+    config = MethodConfig.model_validate({"propose": {"parent": parent}})
+    session = SimpleNamespace(
+        config=SimpleNamespace(method=config, seed=0),
+        coder=SimpleNamespace(reads_feedback=True, preferred_candidates=1),
+    )
+    state = state_of(candidate("i01c00"), best="i01c00")
+    request = proposing.proposal_request(session, state)
+    assert (request.best and request.best.id) == shown

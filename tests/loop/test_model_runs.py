@@ -96,7 +96,7 @@ def test_who_is_not_trained_is_told_why(tmp_path):
         folder = new_run(tmp_path, "stop.iterations=1", "gate.threshold=1.0", model=model_of(server))
         result, lines = run(folder)
     assert result["winner"] is None
-    assert "  not trained: 4 below gate.threshold 1" in lines
+    assert "  not trained: 4 below 1, as gate.threshold has it" in lines
 
 
 def test_a_failed_proposal_is_mended_with_the_trace(tmp_path):

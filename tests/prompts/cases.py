@@ -192,6 +192,10 @@ def prompts_of(brief, *, full=None, critique_of=None, broken=None, rubric=RUBRIC
         asked, coder, request = Asked(), coder_of(output), full or full_request(brief, output)
         coder.propose(request_of(brief, n=1), asked)
         coder.propose(replace(request, n=1), asked)
+        judged = tuple(record_of(brief, name, output, 2.0, progress=0.3) for name in ("i01c00", "i01c02"))
+        for crossover in (0.0, 1.0):
+            breeder = coder_of(output, islands=2, crossover=crossover)
+            breeder.propose(replace(request, n=1, history=judged), asked)
         for code in FailureCode:
             rows = [broken_by(code, "line 3: it is wrong", REWARD.format(weight=2.0)), broken_by(code, "why")]
             coder.repair(request, broken or rows, 1, asked)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rewardsmith.config import GateConfig
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.services.sandbox.base import SandboxLimits
 from rewardsmith.services.sandbox.local import LocalSandbox
@@ -200,6 +201,8 @@ def screened(sandbox, *sources):
         limits=SandboxLimits(),
         store=STORE,
         sample=STORE.sample(N_ROWS, seed=0),
+        gate=GateConfig(),
+        gamma=0.99,
         workers=2,
     )
 

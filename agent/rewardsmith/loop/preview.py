@@ -50,7 +50,7 @@ def _plan(session: Session, state: SearchState, n_proposals: int) -> dict[str, A
     total = task.training.total_timesteps
     n_iterations, reads = method.stop.iterations, session.coder.reads_feedback
     baselines = len(task.baselines) if method.final.baselines else 0
-    n_search = n_iterations * method.train.keep
+    n_search = n_iterations * (method.train.keep or n_proposals)
     n_full = n_iterations * method.select.finalists * method.select.confirm_seeds
     n_final = method.final.seeds * (1 + baselines)
     n_checkpoints = len(method.train.rungs) * method.train.checkpoints_per_rung

@@ -21,7 +21,7 @@ from rewardsmith.services.chat.calls import no_calls
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.models.base import CandidateRecord, Proposal, ProposeRequest
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
-from rewardsmith.stages.preference import preference_accuracy, preference_pairs
+from rewardsmith.stages.gates import rate
 from rewardsmith.stages.screening import screen
 from rewardsmith.stages.selection import choose_for_training
 from rewardsmith.types import FloatArray
@@ -43,7 +43,7 @@ def proposal_request(session: Session, state: SearchState) -> ProposeRequest:
         iteration=it,
         history=_history(session, state),
         turns=tuple(state.turns[-n_turns:]) if n_turns else (),
-        best=None if best is None else best.record(session.config.method.select),
+        best=None if best is None or config.parent == "last" else best.record(session.config.method.select),
         failures=failure_notes(state.candidates.values(), config.failures),
     )
 
@@ -96,6 +96,8 @@ def screen_batch(session: Session, state: SearchState, batch: Sequence[Candidate
             limits=SandboxLimits(),
             store=store,
             sample=validation_sample(session, state),
+            gate=session.config.method.gate,
+            gamma=session.task.file.training.gamma,
             workers=session.config.workers,
         )
         rows = [{"failure": r.failure, "message": r.message, "is_constant": r.is_constant} for r in results]
@@ -128,10 +130,9 @@ def prefer(session: Session, state: SearchState) -> list[Candidate]:
     method = session.config.method
     store = state.store.ranking_choice(method.store.ranked_on)
     scored = [c for c in state.candidates.values() if c.returns is not None]
-    pairs = preference_pairs(store.fitness, store.progress, method.gate.min_gap)
-    accuracy = preference_accuracy(np.stack([_array(c.returns) for c in scored]), pairs) if scored else None
+    verdicts = rate([_array(c.returns) for c in scored], store, method.gate)
     for i, candidate in enumerate(scored):
-        candidate.preference = None if accuracy is None else float(accuracy[i])
+        candidate.preference = None if verdicts.scores is None else float(verdicts.scores[i])
     race = [c for c in scored if c.is_in_race]
     chosen = choose_for_training(
         [c.preference for c in race], [_array(c.reward) for c in race], method.gate, method.train
@@ -145,8 +146,9 @@ def prefer(session: Session, state: SearchState) -> list[Candidate]:
             "n_constant": sum(c.is_constant for c in new),
             "failures": dict(sorted(Counter(str(c.failure) for c in new if c.failure).items())),
             "n_trajectories": len(store.trajectories),
-            "n_pairs": len(pairs),
-            "undetermined": accuracy is None,
+            "n_pairs": verdicts.n_compared,
+            "undetermined": verdicts.scores is None,
+            "needed": verdicts.needed,
             "best": [{"id": c.id, "preference": c.preference} for c in ranked[:N_SHOWN]],
             "chosen": [{"id": race[i].id, "preference": race[i].preference} for i in chosen],
         },

@@ -9,6 +9,7 @@ from rewardsmith.loop.reflecting import reflect
 from rewardsmith.loop.repairing import repair
 from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState, start_state
+from rewardsmith.stages.gates import GATE_KEYS, needed
 from rewardsmith.stages.selection import Score
 
 
@@ -70,14 +71,15 @@ def _iterate(session: Session, state: SearchState) -> list[Candidate]:
 def _why_so_few(session: Session, state: SearchState, chosen: list[Candidate]) -> str:
     """Return why fewer are trained than the method would train, or nothing."""
     method = session.config.method
-    if len(chosen) >= method.train.keep:
+    if method.train.keep is not None and len(chosen) >= method.train.keep:
         return ""
     race = [
         c for c in state.candidates.values() if c.is_in_race and c not in chosen and c.returns is not None
     ]
-    below = [c for c in race if c.preference is not None and c.preference < method.gate.threshold]
+    least = needed(method.gate)
+    below = [c for c in race if c.preference is not None and c.preference < least]
     reasons = [
-        f"{len(below)} below gate.threshold {method.gate.threshold:g}" if below else "",
+        f"{len(below)} below {least:g}, as gate.{GATE_KEYS[method.gate.rule]} has it" if below else "",
         f"{len(race) - len(below)} too much like one that is trained" if len(race) > len(below) else "",
     ]
     told = ", ".join(reason for reason in reasons if reason)

@@ -38,21 +38,46 @@ _RECORDED_PACKAGES = (
 Model = TypeVar("Model", bound=BaseModel)
 
 
+def shipped_methods() -> dict[str, Path]:
+    """Return the files of the shipped methods by name."""
+    return {file.stem: file for file in sorted(METHODS_DIR.glob("*.yaml"))}
+
+
+def method_file(text: str) -> Path:
+    """Return the file of a method: a shipped one by name, or the given path.
+
+    Raises:
+        ConfigError: there is no shipped method of this name.
+    """
+    path = Path(text)
+    if path.suffix in (".yaml", ".yml"):
+        return path
+    shipped = shipped_methods()
+    if text not in shipped:
+        near = difflib.get_close_matches(text, shipped, n=2)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"methods: {', '.join(shipped)}"
+        raise ConfigError(f"there is no method {text!r}; {hint} (a file ends in .yaml)")
+    return shipped[text]
+
+
 def load_method(text: str) -> MethodConfig:
     """Return a shipped method by name, or one from a YAML file.
 
     Raises:
         ConfigError: there is none, or its file is wrong.
     """
-    path = Path(text)
-    if path.suffix in (".yaml", ".yml"):
-        return load_yaml_model(path, MethodConfig)
-    shipped = {file.stem: file for file in sorted(METHODS_DIR.glob("*.yaml"))}
-    if text not in shipped:
-        near = difflib.get_close_matches(text, shipped, n=2)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"methods: {', '.join(shipped)}"
-        raise ConfigError(f"there is no method {text!r}; {hint} (a file ends in .yaml)")
-    return load_yaml_model(shipped[text], MethodConfig)
+    return load_yaml_model(method_file(text), MethodConfig)
+
+
+def flat(method: MethodConfig) -> dict[str, Any]:
+    """Return every key of a method, dotted, with its value."""
+    data = method.model_dump(mode="json")
+    return {
+        f"{part}.{key}": value
+        for part, keys in data.items()
+        if isinstance(keys, dict)
+        for key, value in keys.items()
+    }
 
 
 def resolve(

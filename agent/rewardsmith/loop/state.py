@@ -13,6 +13,7 @@ from rewardsmith.services.journal.journal import Effect
 from rewardsmith.services.journal.ledger import Usage
 from rewardsmith.services.models.base import TaskBrief, Turn
 from rewardsmith.services.sandbox.base import RewardSpec
+from rewardsmith.stages.gates import in_words
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.stages.training import TrainingRunner
 from rewardsmith.stages.validation import N_ROWS
@@ -135,7 +136,7 @@ def _facts(session: Session, store: TrajectoryStore, horizon: int | None) -> tup
     """Return how a reward of this task is ranked and trained, for who writes it."""
     file, gate = session.task.file, session.config.method.gate
     n_ended = sum(t.terminated for t in store.trajectories)
-    training = file.training
+    training, rule = file.training, in_words(gate)
     facts = [
         f"An episode has at most {horizon} steps." if horizon else "",
         f"In one step an action is kept for {file.env.action_repeat} simulation steps."
@@ -148,8 +149,9 @@ def _facts(session: Session, store: TrajectoryStore, horizon: int | None) -> tup
             if training.normalize_reward
             else "."
         ),
-        "Before anything is trained, your reward scores recorded episodes of this task. The better of two "
-        f"must get the higher return in at least {gate.threshold:g} of all pairs, or it is not trained.",
+        f"Before anything is trained, your reward scores recorded episodes of this task: {rule}."
+        if rule is not None
+        else "",
     ]
     return tuple(fact for fact in facts if fact)
 

@@ -13,6 +13,7 @@ import numpy as np
 from rewardsmith.config import FeedbackConfig, GateConfig
 from rewardsmith.contract.layout import StateLayout
 from rewardsmith.services.sandbox.base import RewardProcess
+from rewardsmith.stages.gates import in_words
 from rewardsmith.stages.preference import PreferencePairs, preference_accuracy, preference_pairs
 from rewardsmith.stages.selection import mean, summary
 from rewardsmith.stages.store import TrajectoryStore
@@ -104,10 +105,11 @@ def preference_feedback(stored: Rescored, gate: GateConfig) -> dict[str, Any] | 
         return None
     return {
         "accuracy": float(accuracy[0]),
-        "needed": gate.threshold,
+        "rule": in_words(gate),
         "pairs": len(pairs),
         "trajectories": len(stored.store.trajectories),
         "worst": _worst_pair(stored, pairs),
+        "edge": _edge(stored),
     }
 
 
@@ -198,6 +200,20 @@ def _worst_pair(stored: Rescored, pairs: PreferencePairs) -> list[dict[str, Any]
     if gap[at] <= _TIE * np.abs(returns).max():
         return []
     return [_member("better", stored, int(pairs.better[at])), _member("worse", stored, int(pairs.worse[at]))]
+
+
+def _edge(stored: Rescored) -> list[dict[str, Any]]:
+    """Return the success of the lowest and the failure of the highest return, where the store has both.
+
+    CARD shows them side by side: the success ought to stand above.
+    """
+    told = [(i, t.success) for i, t in enumerate(stored.store.trajectories) if t.success is not None]
+    successes, failures = ([i for i, success in told if success is wanted] for wanted in (True, False))
+    if not successes or not failures:
+        return []
+    lowest = min(successes, key=lambda i: stored.returns[i])
+    highest = max(failures, key=lambda i: stored.returns[i])
+    return [_member("worst success", stored, lowest), _member("best failure", stored, highest)]
 
 
 def _member(which: str, stored: Rescored, index: int) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rewardsmith.config import GateConfig
 from rewardsmith.contract.static_checks import check_source
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.services.sandbox.base import RewardSpec, Sandbox, SandboxLimits
+from rewardsmith.stages.gates import trajectory_returns
 from rewardsmith.stages.store import TrajectoryStore
-from rewardsmith.stages.validation import validate
+from rewardsmith.stages.validation import Validation, validate
 from rewardsmith.types import FloatArray, Transitions
 
 
@@ -41,11 +43,14 @@ def screen(
     limits: SandboxLimits,
     store: TrajectoryStore,
     sample: Transitions,
+    gate: GateConfig,
+    gamma: float,
     workers: int,
 ) -> list[Screened]:
     """Validate each source and let it score every trajectory of the store.
 
-    A candidate's failure is a result; only a failure of the sandbox itself raises.
+    A candidate's failure is a result; only a failure of the sandbox itself raises. What is computed of each
+    trajectory is what `gate` compares; `gamma` is the discount of the task's learner.
 
     Raises:
         SandboxUnavailableError: the box failed.
@@ -53,7 +58,11 @@ def screen(
 
     def one(source: str) -> Screened:
         try:
-            return _screen_one(source, sandbox, spec, limits, store, sample)
+            validation, reward = _ask(source, sandbox, spec, limits, store, sample)
+            returns = trajectory_returns(store, reward, gate, gamma)
+            if not np.isfinite(returns).all():
+                raise CandidateError(FailureCode.MAGNITUDE, "the return of a whole trajectory is not finite")
+            return Screened(is_constant=validation.is_constant, returns=returns, reward=validation.reward)
         except CandidateError as error:
             return Screened(failure=error.code, message=error.message)
 
@@ -61,22 +70,18 @@ def screen(
         return list(pool.map(one, sources))
 
 
-def _screen_one(
+def _ask(
     source: str,
     sandbox: Sandbox,
     spec: RewardSpec,
     limits: SandboxLimits,
     store: TrajectoryStore,
     sample: Transitions,
-) -> Screened:
+) -> tuple[Validation, FloatArray]:
+    """Validate one source, and return also its reward of every transition of the store."""
     check_source(source)
     process = sandbox.open(source, spec, limits)
     try:
-        validation = validate(process, sample)
-        reward = process.call(store.transitions).reward
+        return validate(process, sample), process.call(store.transitions).reward
     finally:
         process.close()
-    returns = store.returns(reward)
-    if not np.isfinite(returns).all():
-        raise CandidateError(FailureCode.MAGNITUDE, "the return of a whole trajectory is not finite")
-    return Screened(is_constant=validation.is_constant, returns=returns, reward=validation.reward)

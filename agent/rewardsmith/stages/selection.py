@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rewardsmith.config import GateConfig, SelectConfig, TrainConfig
+from rewardsmith.stages.gates import needed
 from rewardsmith.types import FloatArray
 
 Checkpoint = Mapping[str, Any]
@@ -28,7 +29,8 @@ def choose_for_training(
         train: how many, and how different.
     """
     let_through = gate.when_undetermined == "train"
-    passed = [i for i, p in enumerate(preference) if (let_through if p is None else p >= gate.threshold)]
+    least = needed(gate)
+    passed = [i for i, p in enumerate(preference) if (let_through if p is None else p >= least)]
     passed.sort(key=lambda i: -_known(preference[i]))
     chosen: list[int] = []
     for i in passed:

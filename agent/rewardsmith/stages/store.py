@@ -58,6 +58,16 @@ class TrajectoryStore:
         return np.add.reduceat(reward, self.starts)
 
     @cached_property
+    def lengths(self) -> FloatArray:
+        """Number of transitions of each trajectory."""
+        return np.array([float(len(t)) for t in self.trajectories])
+
+    @cached_property
+    def steps(self) -> FloatArray:
+        """Of every transition, how many came before it in its trajectory."""
+        return np.concatenate([np.arange(len(t), dtype=np.float64) for t in self.trajectories])
+
+    @cached_property
     def fitness(self) -> FloatArray:
         """Fitness of each trajectory."""
         return np.array([t.fitness for t in self.trajectories])

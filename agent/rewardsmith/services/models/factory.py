@@ -13,7 +13,7 @@ def open_coder(model: ModelConfig, propose: ProposeConfig) -> Coder:
 
     Args:
         model: `builtin`, a language model, or a recording of one.
-        propose: how a language model is asked.
+        propose: how proposals are asked for.
 
     Raises:
         RunFolderError: a recorded run is gone or damaged.
@@ -21,7 +21,7 @@ def open_coder(model: ModelConfig, propose: ProposeConfig) -> Coder:
     if model.name == BUILTIN:
         from rewardsmith.services.models.builtin import BuiltinCoder
 
-        return BuiltinCoder()
+        return BuiltinCoder(propose)
     from rewardsmith.services.models.llm.coder import LanguageModelCoder
 
     coder = LanguageModelCoder(model, propose)

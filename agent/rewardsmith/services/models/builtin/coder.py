@@ -3,23 +3,33 @@
 import random
 from collections.abc import Sequence
 
+from rewardsmith.config import ProposeConfig
 from rewardsmith.services.chat.calls import Ask, no_calls
 from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest
 from rewardsmith.services.models.builtin.evolve import Mutator, Parent, crossover, parents_of, readable_genome
 from rewardsmith.services.models.builtin.grammar import Grammar
 from rewardsmith.services.models.builtin.render import render
 from rewardsmith.services.models.builtin.terms import Genome, Term
+from rewardsmith.services.models.islands import of_island
 
-_FRESH, _MUTATION, _CROSSOVER = 0.4, 0.4, 0.2
+_FRESH, _CROSSOVER = 0.4, 0.2
+"""Shares of proposals; the rest are mutations. Where more is to be joined, less is fresh."""
 _TRIES_PER_PROPOSAL = 20
 
 
 class BuiltinCoder:
-    """Proposes rewards by a seeded evolutionary search over a grammar of terms."""
+    """Proposes rewards by a seeded evolutionary search over a grammar of terms.
+
+    Args:
+        config: shares and islands.
+    """
 
     name = "builtin"
     preferred_candidates = 1000
     reads_feedback = False
+
+    def __init__(self, config: ProposeConfig | None = None) -> None:
+        self._config = config or ProposeConfig()
 
     def propose(self, request: ProposeRequest, ask: Ask = no_calls) -> list[Proposal]:
         """Return `request.n` different proposals, fewer where the grammar has no more to offer."""
@@ -28,14 +38,19 @@ class BuiltinCoder:
         brief = request.brief
         grammar = Grammar(brief)
         mutator = Mutator(grammar)
-        parents = parents_of(request.history, brief.layout)
+        islands = [
+            parents_of(of_island(request.history, i, self._config.islands), brief.layout)
+            for i in range(self._config.islands)
+        ]
+        joined = _CROSSOVER if self._config.crossover is None else self._config.crossover
         earlier = (readable_genome(record, brief.layout) for record in request.history)
         seen = {_identity(genome) for genome in earlier if genome is not None}
         proposals: list[Proposal] = []
         for _ in range(request.n * _TRIES_PER_PROPOSAL):
             if len(proposals) == request.n:
                 break
-            genome, origin, names = _draw(rng, grammar, mutator, parents)
+            parents = islands[len(proposals) % len(islands)]
+            genome, origin, names = _draw(rng, grammar, mutator, parents, joined)
             if _identity(genome) in seen:
                 continue
             seen.add(_identity(genome))
@@ -51,16 +66,16 @@ class BuiltinCoder:
 
 
 def _draw(
-    rng: random.Random, grammar: Grammar, mutator: Mutator, parents: list[Parent]
+    rng: random.Random, grammar: Grammar, mutator: Mutator, parents: list[Parent], crossover_share: float
 ) -> tuple[Genome, str, tuple[str, ...]]:
     """Return a genome, how it came to be, and the ids of its parents."""
     weights = [parent.weight for parent in parents]
     draw = rng.random()
-    if not parents or draw < _FRESH:
+    if not parents or draw < min(_FRESH, 1.0 - crossover_share):
         return grammar.genome(rng), "fresh", ()
     first = rng.choices(parents, weights=weights)[0]
     second = rng.choices(parents, weights=weights)[0]
-    if draw < _FRESH + _MUTATION or first.id == second.id:
+    if draw < 1.0 - crossover_share or first.id == second.id:
         return mutator.mutate(rng, first.genome), "mutation", (first.id,)
     return crossover(rng, first.genome, second.genome), "crossover", (first.id, second.id)
 

@@ -1,6 +1,7 @@
 """The coder that asks a language model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from rewardsmith.config import ModelConfig, ProposeConfig
@@ -9,6 +10,7 @@ from rewardsmith.services.chat.base import ChatMessage, ChatReply, ChatRequest
 from rewardsmith.services.chat.calls import Ask, ModelAnswer, ModelCall
 from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest, TaskBrief
 from rewardsmith.services.models.extraction import extract_code
+from rewardsmith.services.models.llm.breeding import breeds, draw_parents
 from rewardsmith.services.models.llm.conversation import Conversation
 from rewardsmith.services.models.llm.template import Template
 from rewardsmith.services.sandbox.untrusted import clean
@@ -45,6 +47,13 @@ class CodeForm:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    question: ChatRequest
+    origin: str
+    parents: tuple[str, ...]
+
+
 class LanguageModelCoder:
     """Asks a language model for each proposal, with one and the same conversation.
 
@@ -64,15 +73,16 @@ class LanguageModelCoder:
 
     def propose(self, request: ProposeRequest, ask: Ask) -> list[Proposal]:
         """Return the proposals of `request.n` samples, fewer where the budget holds no more."""
-        question = self.question(request)
+        plans = [self._plan(request, i) for i in range(request.n)]
         calls = [
-            ModelCall(key=f"i{request.iteration:02d}/c{i:02d}/propose", asker="coder", request=question)
-            for i in range(request.n)
+            ModelCall(key=f"i{request.iteration:02d}/c{i:02d}/propose", asker="coder", request=plan.question)
+            for i, plan in enumerate(plans)
         ]
-        parents = (request.turns[-1].candidate.id,) if request.turns else ()
-        origin = "improved" if parents else "fresh"
         form = self._form(request.brief)
-        return [_read(form, answer, origin, parents) for answer in ask(calls)]
+        return [
+            _read(form, answer, plan.origin, plan.parents)
+            for plan, answer in zip(plans, ask(calls), strict=False)
+        ]
 
     def repair(
         self, request: ProposeRequest, broken: Sequence[Broken], attempt: int, ask: Ask
@@ -92,6 +102,21 @@ class LanguageModelCoder:
             _read(form, answer, "repaired", each.proposal.parents)
             for each, answer in zip(broken, ask(calls), strict=False)
         ]
+
+    def _plan(self, request: ProposeRequest, index: int) -> "_Plan":
+        """Return what one proposal is asked: the same for all, or where populations breed, of its parents."""
+        bred = draw_parents(request, index, self._config) if breeds(self._config) else ()
+        if bred:
+            messages = self._conversation(request.brief).breeding(request, bred)
+            return _Plan(
+                question=self._request(messages, request.brief),
+                origin="crossover" if len(bred) > 1 else "mutation",
+                parents=tuple(parent.id for parent in bred),
+            )
+        parents = (request.turns[-1].candidate.id,) if request.turns else ()
+        return _Plan(
+            question=self.question(request), origin="improved" if parents else "fresh", parents=parents
+        )
 
     def question(self, request: ProposeRequest) -> ChatRequest:
         """Return what every sample of an iteration is asked."""

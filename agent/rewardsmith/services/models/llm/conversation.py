@@ -1,12 +1,12 @@
 """What a language model is told: the same for all samples of an iteration, what changes last."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardsmith.errors import FailureCode
 from rewardsmith.services.chat.base import ChatMessage
-from rewardsmith.services.models.base import Broken, ProposeRequest
+from rewardsmith.services.models.base import Broken, CandidateRecord, ProposeRequest
 from rewardsmith.services.models.builtin.terms import MAX_TERMS
 from rewardsmith.services.models.llm.state_class import state_class
 from rewardsmith.services.models.llm.template import WEIGHTS
@@ -41,17 +41,7 @@ class Conversation:
     def messages(self, request: ProposeRequest) -> tuple[ChatMessage, ...]:
         """Return the conversation that asks for proposals."""
         remarks = self._remarks(request)
-        system = render(
-            "coder/system.j2",
-            output=self.output,
-            max_magnitude=f"{MAX_MAGNITUDE:g}",
-            max_components=MAX_COMPONENTS,
-            max_terms=MAX_TERMS,
-            weights=", ".join(f"{weight:g}" for weight in WEIGHTS),
-            builtins=", ".join(sorted(name for name in ALLOWED_BUILTINS if name.islower())),
-        )
-        initial = self._initial(request, "" if request.turns else remarks)
-        messages = [ChatMessage(role="system", text=system), ChatMessage(role="user", text=initial)]
+        messages = self._opening(request, "" if request.turns else remarks)
         for i, turn in enumerate(request.turns):
             is_last = i == len(request.turns) - 1
             said = self._said(turn.candidate.source, turn.candidate.genome)
@@ -65,6 +55,37 @@ class Conversation:
             )
             messages.append(ChatMessage(role="user", text=feedback))
         return tuple(messages)
+
+    def breeding(
+        self, request: ProposeRequest, parents: Sequence[CandidateRecord]
+    ) -> tuple[ChatMessage, ...]:
+        """Return the conversation that asks to vary one earlier reward, or to join two."""
+        rows = [
+            {
+                "fitness": parent.fitness,
+                "progress": parent.progress,
+                "success_rate": parent.success_rate,
+                "said": self._said(parent.source, parent.genome),
+            }
+            for parent in parents
+        ]
+        remarks = self._remarks(replace(request, best=None, turns=()))
+        text = render("coder/breed.j2", parents=rows, remarks=remarks)
+        first, question = self._opening(request, "")
+        return first, ChatMessage(role="user", text=f"{question.text}\n{text}")
+
+    def _opening(self, request: ProposeRequest, remarks: str) -> list[ChatMessage]:
+        system = render(
+            "coder/system.j2",
+            output=self.output,
+            max_magnitude=f"{MAX_MAGNITUDE:g}",
+            max_components=MAX_COMPONENTS,
+            max_terms=MAX_TERMS,
+            weights=", ".join(f"{weight:g}" for weight in WEIGHTS),
+            builtins=", ".join(sorted(name for name in ALLOWED_BUILTINS if name.islower())),
+        )
+        initial = self._initial(request, remarks)
+        return [ChatMessage(role="system", text=system), ChatMessage(role="user", text=initial)]
 
     def repair(self, request: ProposeRequest, broken: Broken) -> tuple[ChatMessage, ...]:
         """Return the conversation that asks for a mended proposal."""

@@ -1,0 +1,102 @@
+"""The rules by which trajectory preference lets a candidate train, or not.
+
+`pairwise` is ours. The others are CARD's (Sun et al., 2024): its paper asks that every success has a higher
+discounted return than every failure; its released code takes the mean reward of a step and asks that 0.8 of
+the successes lie above the highest failure. Both see success alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewardsmith.config import GateConfig
+from rewardsmith.stages.preference import preference_accuracy, preference_pairs
+from rewardsmith.stages.store import TrajectoryStore
+from rewardsmith.types import FloatArray
+
+_NEEDED: dict[str, float | None] = {"pairwise": None, "card_paper": 1.0, "card_code": 0.8, "none": 0.0}
+"""The score that a candidate must reach, where the rule itself says so."""
+
+
+GATE_KEYS = {"pairwise": "threshold", "none": "rule", "card_paper": "rule", "card_code": "rule"}
+"""The key of the method that sets what a candidate must reach."""
+
+_IN_WORDS = {
+    "pairwise": "the better of two must get the higher return in at least {needed:g} of all pairs",
+    "card_paper": "every success must have a higher discounted return than every failure",
+    "card_code": "at least {needed:g} of the successes must have a higher mean reward than every failure",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """What a rule says of candidates.
+
+    Attributes:
+        scores: of each candidate, in [0, 1]; None where the store leaves it undetermined.
+        needed: the score that lets a candidate train.
+        n_compared: pairs, or successes and failures, that were compared.
+    """
+
+    scores: FloatArray | None
+    needed: float
+    n_compared: int
+
+
+def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig) -> Verdicts:
+    """Score candidates by the method's rule.
+
+    Args:
+        returns: of each candidate on each trajectory of `store`, of the kind that `return_kind` names.
+        store: judged trajectories.
+        gate: the rule.
+    """
+    if gate.rule in ("pairwise", "none"):
+        pairs = preference_pairs(store.fitness, store.progress, gate.min_gap)
+        scores = preference_accuracy(np.stack(returns), pairs) if returns else None
+        return Verdicts(scores=scores, needed=needed(gate), n_compared=len(pairs))
+    success = np.array([t.success is True for t in store.trajectories])
+    failure = np.array([t.success is False for t in store.trajectories])
+    n_compared = int(success.sum() + failure.sum())
+    # One side alone says nothing of the order: never a pass.
+    if not returns or not success.any() or not failure.any():
+        return Verdicts(scores=None, needed=needed(gate), n_compared=n_compared)
+    table = np.stack(returns)
+    highest_failure = table[:, failure].max(axis=1, keepdims=True)
+    above = table[:, success] > highest_failure
+    scores = above.all(axis=1).astype(np.float64) if gate.rule == "card_paper" else above.mean(axis=1)
+    return Verdicts(scores=scores, needed=needed(gate), n_compared=n_compared)
+
+
+def needed(gate: GateConfig) -> float:
+    """Return the score that lets a candidate train; CARD's rules bring their own."""
+    own = _NEEDED[gate.rule]
+    return gate.threshold if own is None else own
+
+
+def in_words(gate: GateConfig) -> str | None:
+    """Return what a reward must do to recorded episodes to be trained, or None where nothing is asked."""
+    text = _IN_WORDS.get(gate.rule)
+    return text and text.format(needed=needed(gate))
+
+
+def trajectory_returns(
+    store: TrajectoryStore, reward: FloatArray, gate: GateConfig, gamma: float
+) -> FloatArray:
+    """Return what the rule compares of each trajectory.
+
+    Args:
+        store: the trajectories.
+        reward: of every transition, shape `(n_transitions,)`.
+        gate: the rule.
+        gamma: discount of the task's learner, for `card_paper`.
+
+    Returns:
+        Shape `(n_trajectories,)`: sums; discounted sums for `card_paper`; means of a step for `card_code`.
+    """
+    if gate.rule == "card_code":
+        return store.returns(reward) / store.lengths
+    if gate.rule == "card_paper":
+        return store.returns(reward * np.power(gamma, store.steps))
+    return store.returns(reward)
