@@ -87,7 +87,9 @@ def run(
     evaluator_model: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="Who criticises the rewards; MODEL if left out.", rich_help_panel=_MODELS
+            metavar="MODEL",
+            help="Who criticises the rewards; the coder's model if left out.",
+            rich_help_panel=_MODELS,
         ),
     ] = None,
     evaluator_base_url: Annotated[
