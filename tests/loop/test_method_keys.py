@@ -1,6 +1,7 @@
 """Every key of a method does something: changing it changes what the loop asks for, decides or says."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from rewardsmith.loop.run import execute
 from rewardsmith.loop.setup import flat
 from rewardsmith.services.journal.folder import RunFolder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CHEAP = ("final.seeds=0", "select.finalists=0", "stop.iterations=1", "propose.candidates=6", "train.keep=2")
 
@@ -105,31 +106,35 @@ def model_run(root: Path, *settings: str) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def before_of(tmp_path_factory):
-    """Return the journal of a run without the change; several changes share it."""
-    root, known = tmp_path_factory.mktemp("before"), {}
-
-    def get(make, also):
-        if (make, also) not in known:
-            known[make, also] = make(root, *also)
-        return known[make, also]
-
-    return get
+def journals(tmp_path_factory):
+    """Make every run that is compared, two at a time; return its journal, or raise what it raised."""
+    wanted = {
+        (make, settings)
+        for make, changes in ((builtin_run, BUILTIN), (model_run, MODEL))
+        for key, change in changes.items()
+        for settings in (change.also, (*change.also, f"{key}={change.value}"))
+    }
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        running = {
+            (make, settings): pool.submit(make, tmp_path_factory.mktemp("run"), *settings)
+            for make, settings in sorted(wanted, key=lambda one: (one[0].__name__, one[1]))
+        }
+    return lambda make, *settings: running[make, settings].result()
 
 
 @pytest.mark.parametrize("key", BUILTIN)
-def test_a_key_changes_what_the_loop_does(key, tmp_path, before_of):
+def test_a_key_changes_what_the_loop_does(key, journals):
     change = BUILTIN[key]
-    before = before_of(builtin_run, change.also)
-    after = builtin_run(tmp_path, *change.also, f"{key}={change.value}")
+    before = journals(builtin_run, *change.also)
+    after = journals(builtin_run, *change.also, f"{key}={change.value}")
     assert before.get(change.where) != after.get(change.where)
 
 
 @pytest.mark.parametrize("key", MODEL)
-def test_a_key_changes_what_a_model_is_asked(key, tmp_path, before_of):
+def test_a_key_changes_what_a_model_is_asked(key, journals):
     change = MODEL[key]
-    before = before_of(model_run, change.also)
-    after = model_run(tmp_path, *change.also, f"{key}={change.value}")
+    before = journals(model_run, *change.also)
+    after = journals(model_run, *change.also, f"{key}={change.value}")
     assert before.get(change.where) != after.get(change.where)
 
 

@@ -21,7 +21,7 @@ from rewardsmith.loop.run import RESULT_FILE, execute
 from rewardsmith.services.journal.folder import RunFolder
 
 N_KILLS = 20
-LONGEST_LIFE_S = 7.0
+LONGEST_LIFE_S = 5.0
 SCRIPT = Path(__file__).with_name("resume_process.py")
 
 pytestmark = pytest.mark.slow
