@@ -39,7 +39,7 @@ def show(method: MethodArgument, as_json: JsonOption = False) -> None:
     from rewardsmith.loop.setup import flat, load_method, method_file
 
     found, file = load_method(method), method_file(method)
-    keys, usual = flat(found), flat(MethodConfig())
+    keys, usual = (flat(each.model_dump(mode="json")) for each in (found, MethodConfig()))
     if as_json:
         say_json({"name": file.stem, "file": str(file), "description": found.description, "keys": keys})
         return
@@ -67,7 +67,7 @@ def diff(
     """Show the keys in which two methods differ."""
     from rewardsmith.loop.setup import flat, load_method, method_file
 
-    a, b = flat(load_method(first)), flat(load_method(second))
+    a, b = (flat(load_method(name).model_dump(mode="json")) for name in (first, second))
     rows = {key: (a[key], b[key]) for key in a if a[key] != b[key]}
     names = (method_file(first).stem, method_file(second).stem)
     if as_json:

@@ -1,10 +1,10 @@
 """How a run that replays another one differs from it, which decides whether the answers will fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rewardsmith.config import RunConfig
+from rewardsmith.loop.setup import flat
 from rewardsmith.services.journal.folder import RunFolder
 
 _MAX_SHOWN = 8
@@ -21,18 +21,8 @@ def recorded_differences(config: RunConfig) -> Iterator[str]:
     recorded = RunFolder.open(Path(config.model.recording)).config
     now = config.model_dump(mode="json")
     differing = [key for key in ("task", "seed") if recorded.get(key) != now[key]]
-    differing += _keys(recorded.get("method", {}), now["method"])
+    before = flat(recorded.get("method", {}))
+    differing += [key for key, value in flat(now["method"]).items() if before.get(key) != value]
     if differing:
         shown = ", ".join(differing[:_MAX_SHOWN]) + (", ..." if len(differing) > _MAX_SHOWN else "")
         yield f"The recorded run had other settings ({shown}); its answers may not fit this one"
-
-
-def _keys(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the dotted keys of a method that differ."""
-    return [
-        f"{part}.{key}"
-        for part, keys in now.items()
-        if isinstance(keys, dict)
-        for key, value in keys.items()
-        if recorded.get(part, {}).get(key) != value
-    ]

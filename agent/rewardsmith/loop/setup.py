@@ -4,7 +4,7 @@ import difflib
 import importlib.metadata
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,12 +69,11 @@ def load_method(text: str) -> MethodConfig:
     return load_yaml_model(method_file(text), MethodConfig)
 
 
-def flat(method: MethodConfig) -> dict[str, Any]:
-    """Return every key of a method, dotted, with its value."""
-    data = method.model_dump(mode="json")
+def flat(method: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every key of a method, as JSON holds it, dotted, with its value."""
     return {
         f"{part}.{key}": value
-        for part, keys in data.items()
+        for part, keys in method.items()
         if isinstance(keys, dict)
         for key, value in keys.items()
     }

@@ -1,4 +1,4 @@
-"""What a coder is told of a candidate: deterministic evidence, in the three kinds of CARD (Sun et al., 2024).
+"""What a coder is told of a candidate: deterministic evidence, in the three kinds of CARD (Sun et al., 2025).
 
 Process feedback is how training went, trajectory feedback what the policy does, preference feedback how the
 reward orders stored episodes. All of it is plain data, ready for JSON and for a prompt.
@@ -94,7 +94,8 @@ def rollout_feedback(own: Rescored, layout: StateLayout) -> list[dict[str, Any]]
 
 def extremes(own: Rescored) -> tuple[int, int]:
     """Return which episodes have the highest and the lowest return."""
-    return int(np.argmax(own.returns)), int(np.argmin(own.returns))
+    returns = own.returns
+    return int(np.argmax(returns)), int(np.argmin(returns))
 
 
 def preference_feedback(stored: Rescored, gate: GateConfig) -> dict[str, Any] | None:
@@ -211,8 +212,9 @@ def _edge(stored: Rescored) -> list[dict[str, Any]]:
     successes, failures = ([i for i, success in told if success is wanted] for wanted in (True, False))
     if not successes or not failures:
         return []
-    lowest = min(successes, key=lambda i: stored.returns[i])
-    highest = max(failures, key=lambda i: stored.returns[i])
+    returns = stored.returns
+    lowest = min(successes, key=lambda i: returns[i])
+    highest = max(failures, key=lambda i: returns[i])
     return [_member("worst success", stored, lowest), _member("best failure", stored, highest)]
 
 

@@ -1,6 +1,6 @@
 """The rules by which trajectory preference lets a candidate train, or not.
 
-`pairwise` is ours. The others are CARD's (Sun et al., 2024): its paper asks that every success has a higher
+`pairwise` is ours. The others are CARD's (Sun et al., 2025): its paper asks that every success has a higher
 discounted return than every failure; its released code takes the mean reward of a step and asks that 0.8 of
 the successes lie above the highest failure. Both see success alone.
 """
@@ -17,7 +17,6 @@ from rewardsmith.types import FloatArray
 
 _NEEDED: dict[str, float | None] = {"pairwise": None, "card_paper": 1.0, "card_code": 0.8, "none": 0.0}
 """The score that a candidate must reach, where the rule itself says so."""
-
 
 GATE_KEYS = {"pairwise": "threshold", "none": "rule", "card_paper": "rule", "card_code": "rule"}
 """The key of the method that sets what a candidate must reach."""
@@ -48,7 +47,7 @@ def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig
     """Score candidates by the method's rule.
 
     Args:
-        returns: of each candidate on each trajectory of `store`, of the kind that `return_kind` names.
+        returns: of each candidate on each trajectory of `store`, as `trajectory_returns` gives them.
         store: judged trajectories.
         gate: the rule.
     """

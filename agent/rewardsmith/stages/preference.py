@@ -1,6 +1,6 @@
 """Trajectory-preference evaluation (TPE): how well does a reward order trajectories that were judged?
 
-CARD (Sun et al., 2024) ranks by success alone and asks for a strict order. Here better means higher fitness
+CARD (Sun et al., 2025) ranks by success alone and asks for a strict order. Here better means higher fitness
 and, between equals, higher progress, and the score is the share of pairs ordered rightly.
 """
 

@@ -8,7 +8,7 @@ from rewardsmith.config import ModelConfig, ProposeConfig
 from rewardsmith.errors import FailureCode
 from rewardsmith.services.chat.base import ChatMessage, ChatReply, ChatRequest
 from rewardsmith.services.chat.calls import Ask, ModelAnswer, ModelCall
-from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest, TaskBrief
+from rewardsmith.services.models.base import Broken, CandidateRecord, Proposal, ProposeRequest, TaskBrief
 from rewardsmith.services.models.extraction import extract_code
 from rewardsmith.services.models.llm.breeding import breeds, draw_parents
 from rewardsmith.services.models.llm.conversation import Conversation
@@ -73,7 +73,7 @@ class LanguageModelCoder:
 
     def propose(self, request: ProposeRequest, ask: Ask) -> list[Proposal]:
         """Return the proposals of `request.n` samples, fewer where the budget holds no more."""
-        plans = [self._plan(request, i) for i in range(request.n)]
+        plans = self._plans(request)
         calls = [
             ModelCall(key=f"i{request.iteration:02d}/c{i:02d}/propose", asker="coder", request=plan.question)
             for i, plan in enumerate(plans)
@@ -103,19 +103,23 @@ class LanguageModelCoder:
             for each, answer in zip(broken, ask(calls), strict=False)
         ]
 
-    def _plan(self, request: ProposeRequest, index: int) -> "_Plan":
-        """Return what one proposal is asked: the same for all, or where populations breed, of its parents."""
-        bred = draw_parents(request, index, self._config) if breeds(self._config) else ()
-        if bred:
-            messages = self._conversation(request.brief).breeding(request, bred)
-            return _Plan(
-                question=self._request(messages, request.brief),
-                origin="crossover" if len(bred) > 1 else "mutation",
-                parents=tuple(parent.id for parent in bred),
-            )
+    def _plans(self, request: ProposeRequest) -> list[_Plan]:
+        """Return what each sample is asked: the same, or where populations breed, to vary its parents."""
         parents = (request.turns[-1].candidate.id,) if request.turns else ()
-        return _Plan(
+        same = _Plan(
             question=self.question(request), origin="improved" if parents else "fresh", parents=parents
+        )
+        if not breeds(self._config):
+            return [same] * request.n
+        drawn = (draw_parents(request, index, self._config) for index in range(request.n))
+        return [self._bred(request, pair) if pair else same for pair in drawn]
+
+    def _bred(self, request: ProposeRequest, parents: Sequence[CandidateRecord]) -> _Plan:
+        messages = self._conversation(request.brief).breeding(request, parents)
+        return _Plan(
+            question=self._request(messages, request.brief),
+            origin="crossover" if len(parents) > 1 else "mutation",
+            parents=tuple(parent.id for parent in parents),
         )
 
     def question(self, request: ProposeRequest) -> ChatRequest:
