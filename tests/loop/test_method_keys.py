@@ -140,5 +140,5 @@ def test_a_key_changes_what_a_model_is_asked(key, journals):
 
 def test_every_key_of_a_method_has_such_a_test():
     tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
-    assert set(flat(MethodConfig())) == set(BUILTIN) | set(MODEL) | set(ELSEWHERE)
+    assert set(flat(MethodConfig().model_dump())) == set(BUILTIN) | set(MODEL) | set(ELSEWHERE)
     assert not [name for name in ELSEWHERE.values() if f"def {name}(" not in tests]
