@@ -17,7 +17,8 @@ BASE = ("contract", "types", "config", "errors", "seeds", "resources", "arrays",
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
-    "cli": ("cli", "loop", "stages", "services", *BASE),
+    "cli": ("cli", "campaign", "loop", "stages", "services", *BASE),
+    "campaign": ("campaign", "loop", "stages", "services", *BASE),
     "loop": ("loop", "stages", "services", *BASE),
     "stages": ("stages", "services", *BASE),
     # Of the worker, services know the wire: frames, names, probes. What they start, they start by name.

@@ -23,6 +23,8 @@ class StoreConfig(_Part):
 
     episodes: int = Field(default=60, gt=0)
     """Random episodes at the start of a run."""
+    expert_episodes: int = Field(default=0, ge=0)
+    """Episodes of mixed quality by the task's own expert, beside the random ones; every result says so."""
     ranked_on: int = Field(default=200, gt=1)
     """Most trajectories that proposals are ranked on; of a larger store an even choice from worst to best."""
 
@@ -40,8 +42,9 @@ class ProposeConfig(_Part):
     """What a language model writes: Python, or a choice of terms and weights by JSON schema."""
     few_shot: bool = True
     """Whether a language model is shown one example, from a task of another kind."""
-    parent: Literal["best", "last"] = "best"
-    """Whose code a language model is to improve: the best of the run, or that of the last iteration."""
+    parent: Literal["best", "last", "none"] = "best"
+    """Whose code is to be improved: the best of the run, that of the last iteration, or no one's: then every
+    proposal is written afresh. (`builtin` breeds from several, whichever of the first two is set.)"""
     crossover: float | None = Field(default=None, ge=0, le=1)
     """Share of the proposals that join two earlier ones; None leaves it to the coder."""
     islands: int = Field(default=1, gt=0)
@@ -55,10 +58,11 @@ class ProposeConfig(_Part):
 class GateConfig(_Part):
     """Who is allowed to train, by trajectory preference."""
 
-    rule: Literal["pairwise", "card_paper", "card_code", "none"] = "pairwise"
-    """Our rule, one of CARD's (see `stages/gates.py`), or none: then ours ranks and all may train."""
+    rule: Literal["pairwise", "success", "card_paper", "card_code", "none"] = "pairwise"
+    """Our rule, ours on success alone, one of CARD's (see `stages/gates.py`), or none: then nothing is
+    ranked, and candidates train in the order in which they were proposed."""
     threshold: float = Field(default=0.6, ge=0, le=1)
-    """With `pairwise`, a candidate that orders a smaller share of trajectory pairs rightly is not trained."""
+    """Of our rules: a candidate that orders a smaller share of pairs rightly is not trained."""
     min_gap: float = Field(default=0.01, ge=0)
     """Pairs of equal fitness whose progress differs by less are not compared."""
     when_undetermined: Literal["train", "skip"] = "train"
@@ -104,7 +108,8 @@ class SelectConfig(_Part):
 class StopConfig(_Part):
     """When a search ends."""
 
-    iterations: int = Field(default=3, gt=0)
+    iterations: int = Field(default=3, ge=0)
+    """Most iterations; with 0 nothing is searched, and the task's baselines are trained."""
     at_target: bool = True
     """End as soon as the task's `target_fitness` is reached."""
     patience: int | None = Field(default=None, gt=0)

@@ -12,6 +12,10 @@ ActionArray = npt.NDArray[Any]
 """Float64 `(n, action_dim)` for a Box, int64 `(n, 1)` for a Discrete action space."""
 
 
+RANDOM, EXPERT = "random", "expert"
+"""Who acted in trajectories that no candidate's policy made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transitions:
     """A batch of n transitions in a task's state layout.
@@ -68,7 +72,7 @@ class Trajectory:
         progress: the task's graded measure in [0, 1], or None where the task has none.
         success: whether the task counts it as solved; None where the task has no success.
         success_last: whether it was solved at its last step, or None.
-        origin: who acted: `random`, or a structural key such as `i01c02/train/r1/k2`.
+        origin: who acted: `random`, `expert`, or a structural key such as `i01c02/train/r1/k2`.
     """
 
     state: FloatArray

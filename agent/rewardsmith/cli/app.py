@@ -14,7 +14,7 @@ import typer
 import typer.core
 
 from rewardsmith import __version__
-from rewardsmith.cli import doctor, method, reward, run, runs, sandbox, task
+from rewardsmith.cli import bench, doctor, method, reward, run, runs, sandbox, task
 from rewardsmith.cli.console import ClosedOutputError, note, write
 from rewardsmith.errors import RewardsmithError, StorageError
 
@@ -75,6 +75,7 @@ run.register(app)
 app.add_typer(runs.app, name="runs", rich_help_panel=run.PANEL)
 app.add_typer(reward.app, name="reward", rich_help_panel=run.PANEL)
 app.add_typer(method.app, name="method", rich_help_panel=run.PANEL)
+app.add_typer(bench.app, name="bench", rich_help_panel=run.PANEL)
 app.add_typer(task.app, name="task", rich_help_panel="Set up")
 app.add_typer(sandbox.app, name="sandbox", rich_help_panel="Set up")
 doctor.register(app)

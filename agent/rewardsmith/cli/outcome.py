@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
-from rewardsmith.cli.verdicts import interval, verdicts, why_not_normalised
+from rewardsmith.cli.verdicts import WINNER, interval, verdicts, why_not_normalised
 from rewardsmith.config import WEAK_SANDBOX_NOTICE
 from rewardsmith.loop.records import REWARD_FILE
 
@@ -34,7 +34,9 @@ def show_outcome(folder: Path, result: Mapping[str, Any], as_json: bool) -> None
     if result["reduced_isolation"]:
         say(WEAK_SANDBOX_NOTICE)
     say(f"Ended: {result['ended']}")
-    _show_winner(result["winner"])
+    if result["expert_episodes"]:
+        say(f"Expert episodes: {result['expert_episodes']} of the task's own expert were in the store")
+    _show_winner(result)
     _show_totals(result["totals"])
     say(f"Run folder: {folder}")
     if (folder / REWARD_FILE).is_file():
@@ -56,9 +58,11 @@ def outcome_document(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _show_winner(winner: Mapping[str, Any] | None) -> None:
+def _show_winner(result: Mapping[str, Any]) -> None:
+    winner = result["winner"]
     if winner is None:
-        say("No winner: no candidate was trained and judged")
+        why = "no candidate was trained and judged" if result["iterations"] else "nothing was searched"
+        say(f"No winner: {why}")
         return
     fitness, progress = number(winner["fitness"]), number(winner["progress"])
     seeds = winner["confirmed_seeds"]
@@ -88,6 +92,8 @@ def _show_final(final: Mapping[str, Any]) -> None:
         if arm["failure"] is not None:
             say(f"{name}: {arm['n_failed']} trainings failed, first with {arm['failure']['message']}")
     say()
+    if WINNER not in arms:
+        return
     score = final["human_normalised"]
     say(f"Human-normalised score: {why_not_normalised(arms) if score is None else number(score)}")
     for verdict in verdicts(arms):

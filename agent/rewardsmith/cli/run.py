@@ -268,7 +268,7 @@ def _finite(limit: float | None) -> float | None:
 def _finish(folder: Path, result: Mapping[str, Any], as_json: bool) -> None:
     """Show a result; a search that found nothing is not a success."""
     show_outcome(folder, result, as_json)
-    if result["winner"] is None:
+    if result["winner"] is None and not (result["final"] and result["final"]["arms"]):
         raise typer.Exit(NoWinnerError.exit_code)
 
 

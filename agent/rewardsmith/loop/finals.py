@@ -36,12 +36,12 @@ class Finals:
     note: str = ""
 
 
-def compare(session: Session, state: SearchState, winner: Candidate) -> Finals:
-    """Train winner and baselines with the same fresh seeds and judge them on the same fresh episodes."""
+def compare(session: Session, state: SearchState, winner: Candidate | None) -> Finals:
+    """Train winner (if any) and baselines with the same fresh seeds, judged on the same fresh episodes."""
     final = session.config.method.final
     if final.seeds == 0:
         return Finals(arms={}, human_normalised=None, note="left out, since final.seeds is 0")
-    names = [WINNER, *(session.task.file.baselines if final.baselines else ())]
+    names = [*((WINNER,) if winner else ()), *(session.task.file.baselines if final.baselines else ())]
     plans = [_plan(session, winner, name, i) for i in range(final.seeds) for name in names]
     steps = session.task.file.training.total_timesteps
     what = f"Final comparison: {', '.join(names)}, {final.seeds} fresh seeds each, {steps} steps"
@@ -55,12 +55,12 @@ def compare(session: Session, state: SearchState, winner: Candidate) -> Finals:
     return finals
 
 
-def _plan(session: Session, winner: Candidate, name: str, index: int) -> TrainingPlan:
+def _plan(session: Session, winner: Candidate | None, name: str, index: int) -> TrainingPlan:
     seed = session.config.seed
     return full_plan(
         session,
         f"{LABEL}/{name}/s{index}",
-        source=winner.source if name == WINNER else None,
+        source=winner.source if winner is not None and name == WINNER else None,
         baseline=None if name == WINNER else name,
         # Arms share their seeds, so that they differ in their reward alone.
         seed=derive_seed(seed, "final_train", f"s{index}"),

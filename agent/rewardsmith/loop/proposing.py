@@ -41,9 +41,9 @@ def proposal_request(session: Session, state: SearchState) -> ProposeRequest:
         n=config.candidates or session.coder.preferred_candidates,
         seed=derive_seed(session.config.seed, "propose", f"i{it:02d}"),
         iteration=it,
-        history=_history(session, state),
-        turns=tuple(state.turns[-n_turns:]) if n_turns else (),
-        best=None if best is None or config.parent == "last" else best.record(session.config.method.select),
+        history=() if config.parent == "none" else _history(session, state),
+        turns=() if config.parent == "none" or not n_turns else tuple(state.turns[-n_turns:]),
+        best=None if best is None or config.parent != "best" else best.record(session.config.method.select),
         failures=failure_notes(state.candidates.values(), config.failures),
     )
 
@@ -147,7 +147,7 @@ def prefer(session: Session, state: SearchState) -> list[Candidate]:
             "failures": dict(sorted(Counter(str(c.failure) for c in new if c.failure).items())),
             "n_trajectories": len(store.trajectories),
             "n_pairs": verdicts.n_compared,
-            "undetermined": verdicts.scores is None,
+            "undetermined": verdicts.scores is None and method.gate.rule != "none",
             "needed": verdicts.needed,
             "best": [{"id": c.id, "preference": c.preference} for c in ranked[:N_SHOWN]],
             "chosen": [{"id": race[i].id, "preference": race[i].preference} for i in chosen],

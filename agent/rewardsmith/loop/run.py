@@ -13,6 +13,7 @@ from rewardsmith.loop.session import Session, open_session, task_of
 from rewardsmith.loop.state import SearchState
 from rewardsmith.services.export import render_reward_file
 from rewardsmith.services.journal.folder import RunFolder, write_json_atomic, write_text_atomic
+from rewardsmith.services.journal.ledger import Usage
 
 RunResult = dict[str, Any]
 
@@ -26,11 +27,14 @@ def execute(folder: RunFolder, reporter: Reporter) -> RunResult:
     with open_session(folder, reporter) as session:
         state, reason = search(session)
         winner = state.candidates[state.best] if state is not None and state.best else None
+        searched = session.ledger.used
         finals = None
-        if state is not None and winner is not None:
+        if winner is not None:
             write_text_atomic(folder.path / REWARD_FILE, reward_file(folder, winner))
+        # Where nothing was searched, the baselines are what was asked for.
+        if state is not None and (winner is not None or state.iteration == 0):
             finals = compare(session, state, winner)
-        result = _result(session, state, reason, winner, finals)
+        result = _result(session, state, reason, winner, finals, searched)
         session.journal.decide("result", result)
         write_json_atomic(folder.path / RESULT_FILE, result)
     return result
@@ -52,6 +56,7 @@ def _result(
     reason: str,
     winner: Candidate | None,
     finals: Finals | None,
+    searched: Usage,
 ) -> RunResult:
     used = session.ledger.used
     return {
@@ -62,6 +67,7 @@ def _result(
         "seed": session.config.seed,
         "sandbox": session.sandbox.name,
         "reduced_isolation": session.had_weak_sandbox,
+        "expert_episodes": session.config.method.store.expert_episodes,
         "ended": reason,
         "iterations": state.iteration if state else 0,
         "winner": winner and _winner(session, winner),
@@ -75,6 +81,8 @@ def _result(
             "usd": None if used.usd_unknown_calls and not used.usd else used.usd,
             "calls_of_unknown_cost": used.usd_unknown_calls,
         },
+        # Without the final comparison.
+        "search": {"trainings": searched.trainings, "env_steps": searched.env_steps},
     }
 
 

@@ -27,14 +27,14 @@ def search(session: Session) -> tuple[SearchState | None, str]:
     state: SearchState | None = None
     try:
         state = start_state(session)
-        while True:
+        reason = _reason_to_stop(session, state)
+        while reason is None:
             state.iteration += 1
             session.check_wall_clock(f"i{state.iteration:02d}/start")
             chosen = _iterate(session, state)
             reason = _reason_to_stop(session, state)
-            if reason is not None:
-                break
-            reflect(session, state, chosen)
+            if reason is None:
+                reflect(session, state, chosen)
     except BudgetExhausted as verdict:
         reason = f"budget: {verdict}"
         if state is not None:

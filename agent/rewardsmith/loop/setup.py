@@ -139,6 +139,8 @@ def resolve(
     if coder.name != BUILTIN:
         check_templates()
     require_extras(found)
+    if chosen.store.expert_episodes and found.file.expert is None:
+        raise ConfigError(f"store.expert_episodes: the task {found.name} names no expert")
     return RunConfig(
         task=found.name,
         task_folder=str(found.folder),

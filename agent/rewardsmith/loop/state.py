@@ -18,7 +18,7 @@ from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.stages.training import TrainingRunner
 from rewardsmith.stages.validation import N_ROWS
 from rewardsmith.trajectories import load_trajectories
-from rewardsmith.types import Transitions
+from rewardsmith.types import RANDOM, Transitions
 
 STORE_TIMEOUT_S = 600.0
 UNKNOWN_HORIZON = 1000
@@ -88,21 +88,26 @@ def start_state(session: Session) -> SearchState:
         BudgetExhausted: not even they fit into the budget.
         TrainerError: the environment failed.
     """
-    config = session.config
+    seed, wanted = session.config.seed, session.config.method.store
     about = _describe(session)
-    seeds = episode_seeds(config.seed, "store", config.method.store.episodes)
+    seeds = episode_seeds(seed, "store", wanted.episodes)
+    expert_seeds = episode_seeds(seed, "store", wanted.expert_episodes, "expert")
     horizon = about["horizon"] or UNKNOWN_HORIZON
-    session.ledger.reserve("store", Usage(env_steps=len(seeds) * horizon))
-    session.reporter.line(f"Playing {len(seeds)} random episodes of {session.task.name}")
+    n_episodes = len(seeds) + len(expert_seeds)
+    session.ledger.reserve("store", Usage(env_steps=n_episodes * horizon))
+    of_expert = f" and {len(expert_seeds)} of its expert's" if expert_seeds else ""
+    session.reporter.line(f"Playing {len(seeds)} random episodes{of_expert} of {session.task.name}")
 
     def play() -> Message:
         session.scratch.mkdir(parents=True, exist_ok=True)
         file = session.scratch / "store.npz"
-        job = {"kind": "store", "seeds": seeds, "out_file": str(file)}
+        job = {"kind": "store", "seeds": seeds, "expert_seeds": expert_seeds, "out_file": str(file)}
         (answer,) = session.host.run(job, STORE_TIMEOUT_S)
         return {**answer, "trajectories": session.objects.put_file(file, move=True)}
 
-    answer = session.journal.effect(Effect(key="store", request={"seeds": seeds}, run=play))
+    answer = session.journal.effect(
+        Effect(key="store", request={"seeds": seeds, "expert_seeds": expert_seeds}, run=play)
+    )
     session.ledger.settle("store", Usage(env_steps=answer["env_steps"]))
     trajectories = load_trajectories(session.objects.get_bytes(answer["trajectories"]))
     spec: dict[str, Any] = about["action"]
@@ -128,21 +133,22 @@ def start_state(session: Session) -> SearchState:
         store=store,
         horizon=max(horizon, *(len(t) for t in trajectories)),
         rollout_steps=about["rollout_steps"],
-        random_fitness=sum(t.fitness for t in trajectories) / len(trajectories),
+        random_fitness=sum(t.fitness for t in trajectories[: len(seeds)]) / len(seeds),
     )
 
 
 def _facts(session: Session, store: TrajectoryStore, horizon: int | None) -> tuple[str, ...]:
     """Return how a reward of this task is ranked and trained, for who writes it."""
     file, gate = session.task.file, session.config.method.gate
-    n_ended = sum(t.terminated for t in store.trajectories)
+    random = [t for t in store.trajectories if t.origin == RANDOM]
+    n_ended = sum(t.terminated for t in random)
     training, rule = file.training, in_words(gate)
     facts = [
         f"An episode has at most {horizon} steps." if horizon else "",
         f"In one step an action is kept for {file.env.action_repeat} simulation steps."
         if file.env.action_repeat > 1
         else "",
-        f"Of {len(store.trajectories)} random episodes, {n_ended or 'none'} ended by themselves before that.",
+        f"Of {len(random)} random episodes, {n_ended or 'none'} ended by themselves before that.",
         f"The learner is {training.algorithm} with a discount of {training.gamma:g}"
         + (
             "; rewards are divided by a running estimate of their scale."

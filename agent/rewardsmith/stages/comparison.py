@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from rewardsmith.types import FloatArray
+
 N_RESAMPLES = 5000
 
 
@@ -44,6 +46,44 @@ def interquartile_mean(values: Sequence[float]) -> Interval:
     )
     low, high = result.confidence_interval
     return Interval(iqm=iqm, low=float(low), high=float(high), n=len(data))
+
+
+def mean_difference(
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], spans: Sequence[float]
+) -> Interval | None:
+    """Return by how much the first exceeds the second, averaged over tasks, each in units of its span.
+
+    Args:
+        first: for each task one value for each seed.
+        second: the same of what it is compared with.
+        spans: of each task, the difference in fitness that counts as one.
+
+    Returns:
+        The mean of the differences of means (as `iqm`), with a 95 % percentile bootstrap interval, stratified
+        by task: seeds are drawn anew within each task and side. None where a task has fewer than two seeds on
+        a side.
+    """
+    samples = [
+        np.asarray(values, dtype=np.float64) for pair in zip(first, second, strict=True) for values in pair
+    ]
+    if not samples or min(map(len, samples)) < 2:
+        return None
+
+    def statistic(*drawn: FloatArray, axis: int = -1) -> FloatArray:
+        gaps = [
+            (np.mean(drawn[2 * i], axis=axis) - np.mean(drawn[2 * i + 1], axis=axis)) / span
+            for i, span in enumerate(spans)
+        ]
+        return np.asarray(np.mean(gaps, axis=0))
+
+    found = float(statistic(*samples))
+    if all(np.ptp(values) == 0.0 for values in samples):
+        return Interval(iqm=found, low=found, high=found, n=min(map(len, samples)))
+    result = stats.bootstrap(
+        samples, statistic, n_resamples=N_RESAMPLES, method="percentile", rng=np.random.default_rng(0)
+    )
+    low, high = result.confidence_interval
+    return Interval(iqm=found, low=float(low), high=float(high), n=min(map(len, samples)))
 
 
 def human_normalised(

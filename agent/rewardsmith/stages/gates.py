@@ -1,8 +1,9 @@
 """The rules by which trajectory preference lets a candidate train, or not.
 
-`pairwise` is ours. The others are CARD's (Sun et al., 2025): its paper asks that every success has a higher
-discounted return than every failure; its released code takes the mean reward of a step and asks that 0.8 of
-the successes lie above the highest failure. Both see success alone.
+`pairwise` is ours, and `success` is the same where only success and failure are compared. The others are
+CARD's (Sun et al., 2025): its paper asks that every success has a higher discounted return than every
+failure; its released code takes the mean reward of a step and asks that 0.8 of the successes lie above the
+highest failure. All three see success alone.
 """
 
 from collections.abc import Sequence
@@ -11,18 +12,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewardsmith.config import GateConfig
-from rewardsmith.stages.preference import preference_accuracy, preference_pairs
+from rewardsmith.stages.preference import PreferencePairs, preference_accuracy, preference_pairs
 from rewardsmith.stages.store import TrajectoryStore
-from rewardsmith.types import FloatArray
+from rewardsmith.types import BoolArray, FloatArray
 
-_NEEDED: dict[str, float | None] = {"pairwise": None, "card_paper": 1.0, "card_code": 0.8, "none": 0.0}
+_NEEDED: dict[str, float | None] = {
+    "pairwise": None,
+    "success": None,
+    "card_paper": 1.0,
+    "card_code": 0.8,
+    "none": 0.0,
+}
 """The score that a candidate must reach, where the rule itself says so."""
 
-GATE_KEYS = {"pairwise": "threshold", "none": "rule", "card_paper": "rule", "card_code": "rule"}
+GATE_KEYS = {
+    "pairwise": "threshold",
+    "success": "threshold",
+    "card_paper": "rule",
+    "card_code": "rule",
+    "none": "rule",
+}
 """The key of the method that sets what a candidate must reach."""
 
 _IN_WORDS = {
     "pairwise": "the better of two must get the higher return in at least {needed:g} of all pairs",
+    "success": "a success must get a higher return than a failure in at least {needed:g} of all pairs",
     "card_paper": "every success must have a higher discounted return than every failure",
     "card_code": "at least {needed:g} of the successes must have a higher mean reward than every failure",
 }
@@ -33,7 +47,7 @@ class Verdicts:
     """What a rule says of candidates.
 
     Attributes:
-        scores: of each candidate, in [0, 1]; None where the store leaves it undetermined.
+        scores: of each candidate, in [0, 1]; None where the store leaves it undetermined, or by rule `none`.
         needed: the score that lets a candidate train.
         n_compared: pairs, or successes and failures, that were compared.
     """
@@ -51,12 +65,13 @@ def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig
         store: judged trajectories.
         gate: the rule.
     """
-    if gate.rule in ("pairwise", "none"):
-        pairs = preference_pairs(store.fitness, store.progress, gate.min_gap)
+    if gate.rule == "none":
+        return Verdicts(scores=None, needed=needed(gate), n_compared=0)
+    if gate.rule in ("pairwise", "success"):
+        pairs = _pairs(store, gate)
         scores = preference_accuracy(np.stack(returns), pairs) if returns else None
         return Verdicts(scores=scores, needed=needed(gate), n_compared=len(pairs))
-    success = np.array([t.success is True for t in store.trajectories])
-    failure = np.array([t.success is False for t in store.trajectories])
+    success, failure = _sides(store)
     n_compared = int(success.sum() + failure.sum())
     # One side alone says nothing of the order: never a pass.
     if not returns or not success.any() or not failure.any():
@@ -66,6 +81,20 @@ def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig
     above = table[:, success] > highest_failure
     scores = above.all(axis=1).astype(np.float64) if gate.rule == "card_paper" else above.mean(axis=1)
     return Verdicts(scores=scores, needed=needed(gate), n_compared=n_compared)
+
+
+def _pairs(store: TrajectoryStore, gate: GateConfig) -> PreferencePairs:
+    if gate.rule == "pairwise":
+        return preference_pairs(store.fitness, store.progress, gate.min_gap)
+    # A task tells success of every trajectory or of none, and then all are equal here.
+    success, _ = _sides(store)
+    return preference_pairs(success.astype(np.float64), None, gate.min_gap)
+
+
+def _sides(store: TrajectoryStore) -> tuple[BoolArray, BoolArray]:
+    """Return which trajectories are successes and which are failures."""
+    told = [t.success for t in store.trajectories]
+    return np.array([s is True for s in told]), np.array([s is False for s in told])
 
 
 def needed(gate: GateConfig) -> float:

@@ -28,7 +28,7 @@ def choose_for_training(
         gate: who is let through.
         train: how many, and how different.
     """
-    let_through = gate.when_undetermined == "train"
+    let_through = gate.rule == "none" or gate.when_undetermined == "train"
     least = needed(gate)
     passed = [i for i, p in enumerate(preference) if (let_through if p is None else p >= least)]
     passed.sort(key=lambda i: -_known(preference[i]))

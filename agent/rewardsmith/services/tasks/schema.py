@@ -1,5 +1,6 @@
 """The schema of task.yaml."""
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,6 +158,16 @@ class TaskFile(_Part):
     training: TrainingConfig = TrainingConfig()
     judge: JudgeConfig = JudgeConfig()
     baselines: tuple[Baseline, ...] = ("human", "sparse", "zero", "progress")
+    expert: str | None = None
+    """`file.py:function` (relative to the task's folder): `function(env)` returns `act(observation)`, a
+    policy that solves the task. It acts only where a method asks for expert episodes."""
+
+    @field_validator("expert")
+    @classmethod
+    def _expert_is_a_function(cls, expert: str | None) -> str | None:
+        if expert is not None and not re.fullmatch(r"[^:]+\.py:\w+", expert):
+            raise ValueError("'expert' has the form file.py:function")
+        return expert
 
     @field_validator("fitness")
     @classmethod
@@ -208,6 +219,7 @@ class Task(_Part):
         in_use = [FITNESS_FILE] if FITNESS_FILE in measures else []
         if self.uses_state_file:
             in_use.append(STATE_FILE_SOURCE)
-        if file.env.factory is not None and file.env.factory.split(":")[0].endswith(".py"):
-            in_use.append(file.env.factory.split(":")[0])
+        for function in (file.env.factory, file.expert):
+            if function is not None and function.split(":")[0].endswith(".py"):
+                in_use.append(function.split(":")[0])
         return tuple((self.folder / name).resolve() for name in in_use)

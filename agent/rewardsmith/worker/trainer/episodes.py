@@ -77,6 +77,46 @@ def _judged(episode: _Running, measures: Measures, origin: str) -> Trajectory:
     )
 
 
+class MixedActor:
+    """An expert whose episodes are of every quality: noise takes its place at some steps, or from one on.
+
+    Each episode draws the share of its steps at which noise acts, and whether the expert stops for good after
+    a part of the horizon.
+
+    Args:
+        expert: `act(observation)`.
+        noise: acts in its place.
+        seeds: one for each episode.
+        horizon: most steps of an episode.
+    """
+
+    NOISE = (0.0, 0.2, 0.5, 0.8)
+    STOPS = 0.5
+    """Share of the episodes in which the expert stops early."""
+
+    def __init__(
+        self, expert: Callable[[Any], Any], noise: "NoiseActor", seeds: Sequence[int], horizon: int
+    ) -> None:
+        self._expert, self._noise = expert, noise
+        self._rng = [np.random.default_rng((seed, 1)) for seed in seeds]
+        self._share = [float(rng.choice(self.NOISE)) for rng in self._rng]
+        self._until = [
+            int(rng.integers(1, horizon + 1)) if rng.random() < self.STOPS else horizon for rng in self._rng
+        ]
+        self._n_steps = [0] * len(seeds)
+
+    def __call__(self, observations: list[Any], episodes: list[int]) -> list[Any]:
+        """Return an action for each of the given episodes."""
+        return [self._action(obs, number) for obs, number in zip(observations, episodes, strict=True)]
+
+    def _action(self, observation: Any, number: int) -> Any:
+        self._n_steps[number] += 1
+        is_over = self._n_steps[number] > self._until[number]
+        if is_over or self._rng[number].random() < self._share[number]:
+            return self._noise([observation], [number])[0]
+        return self._expert(observation)
+
+
 class NoiseActor:
     """Random actions, from white noise to long-held ones, so that random episodes reach different states.
 

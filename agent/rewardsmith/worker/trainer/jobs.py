@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from rewardsmith.arrays import dump_arrays, load_arrays
 from rewardsmith.errors import CandidateError, TaskError
 from rewardsmith.trajectories import dump_trajectories
-from rewardsmith.types import FloatArray, RewardAnswer, Transitions
+from rewardsmith.types import EXPERT, RANDOM, FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.trainer.check import check_task
-from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
+from rewardsmith.worker.trainer.episodes import MixedActor, NoiseActor, play_episodes
 from rewardsmith.worker.trainer.frames import Projector, load_episode
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
@@ -97,11 +97,17 @@ def _describe(
 
 
 def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
-    """Play random episodes; the first trajectories of a run."""
+    """Play random episodes, and some of the task's expert; the first trajectories of a run."""
     seeds: list[int] = job["seeds"]
     envs = [maker.make() for _ in range(min(len(seeds), 4))]
     act = NoiseActor(envs[0].action_space, seeds)
-    trajectories = play_episodes(envs, seeds, act, measures, "random")
+    trajectories = play_episodes(envs, seeds, act, measures, RANDOM)
+    expert_seeds: list[int] = job["expert_seeds"]
+    if expert_seeds:
+        noise = NoiseActor(envs[0].action_space, expert_seeds)
+        longest = maker.horizon() or max(map(len, trajectories))
+        mixed = MixedActor(maker.expert(), noise, expert_seeds, longest)
+        trajectories += play_episodes(envs, expert_seeds, mixed, measures, EXPERT)
     Path(job["out_file"]).write_bytes(dump_trajectories(trajectories))
     channel.send({"event": "store", "env_steps": sum(map(len, trajectories))})
 

@@ -197,10 +197,33 @@ class EnvMaker:
         limit = {} if config.max_episode_steps is None else {"max_episode_steps": config.max_episode_steps}
         return gym.make(config.id, disable_env_checker=True, **limit, **kwargs)
 
+    def expert(self) -> Callable[[Any], Any]:
+        """Return the task's own policy, `act(observation)`.
+
+        Raises:
+            TaskError: the task has none, or it cannot be made.
+        """
+        if self.task.file.expert is None:
+            raise TaskError(
+                f"{self.task.name}: it has no expert; name one by the key 'expert' of its task.yaml"
+            )
+        make = self._load(self.task.file.expert)
+        env = self.make()
+        try:
+            act: Callable[[Any], Any] = make(env)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise TaskError(f"{self.task.name}: the expert cannot be made ({reason})") from error
+        finally:
+            env.close()
+        return act
+
     def _load_factory(self) -> Callable[..., gym.Env[Any, Any]] | None:
-        if self.task.file.env.factory is None:
-            return None
-        where, function = self.task.file.env.factory.split(":")
+        factory = self.task.file.env.factory
+        return None if factory is None else self._load(factory)
+
+    def _load(self, what: str) -> Callable[..., Any]:
+        where, function = what.split(":")
         if where.endswith(".py"):
             module = import_task_file((self.task.folder / where).resolve())
         else:
