@@ -84,6 +84,9 @@ class TrainConfig(_Part):
     """Share of the trainings that go on after a rung."""
     checkpoints_per_rung: int = Field(default=2, gt=0)
     """How often a policy is judged on its way to each rung."""
+    shaping: Literal["none", "potential"] = "none"
+    """With `potential`, candidates define a `potential(state)`, and the learner is paid the task's sparse
+    success and the potential-based shaping term, which leaves the best policies as they are."""
 
     @model_validator(mode="after")
     def _rungs_rise_to_one(self) -> "TrainConfig":

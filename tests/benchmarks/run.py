@@ -24,7 +24,7 @@ from rich.table import Table
 from rewardsmith.contract.layout import ActionSpec
 from rewardsmith.errors import RewardsmithError
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
-from rewardsmith.services.sandbox.cores import FollowingCall
+from rewardsmith.services.sandbox.cores import FollowingClient
 from rewardsmith.services.sandbox.factory import BACKENDS
 from rewardsmith.services.sandbox.forked import ForkedSandbox
 from rewardsmith.services.tasks.catalog import load_task
@@ -89,7 +89,7 @@ def training_throughput() -> Iterator[Row]:
         boxes = _backends(stack)
         for name, sandbox in boxes.items():
             process = stack.enter_context(sandbox.open(REWARD, spec, SandboxLimits(cpu_s=600)))
-            sources[name] = GuardedReward(FollowingCall(process._client), seed=0)
+            sources[name] = GuardedReward(FollowingClient(process._client).call, seed=0)
         seconds = _take_turns(maker, measures, sources)
     for name in boxes:
         ratio = seconds["in-process"] / seconds[name]
@@ -153,7 +153,7 @@ def reward_calls() -> Iterator[Row]:
     with ExitStack() as stack:
         for name, sandbox in _backends(stack).items():
             with sandbox.open(REWARD, spec, SandboxLimits()) as process:
-                call_us = _median_us(FollowingCall(process._client), batch)
+                call_us = _median_us(FollowingClient(process._client).call, batch)
             yield Row(f"reward call of 8 rows, {name}", call_us, "us")
             started = time.perf_counter()
             for _ in range(50):

@@ -65,6 +65,8 @@ def end_run(folder: RunFolder, winner: str | None) -> dict[str, Any]:
         "reduced_isolation": False,
         "method": "rewardsmith",
         "seed": 3,
+        "expert_episodes": 0,
+        "iterations": 1,
         "ended": "count: 1 iterations",
         "winner": winner
         and {"id": winner, "origin": "fresh", "fitness": 0.7, "progress": 0.8, "confirmed_seeds": 0},

@@ -67,7 +67,9 @@ def endless(folder):
 
 def test_a_store_is_played(host, tmp_path):
     file = tmp_path / "store.npz"
-    (message,) = host.run({"kind": "store", "seeds": [1, 2], "out_file": str(file)}, timeout_s=60)
+    (message,) = host.run(
+        {"kind": "store", "seeds": [1, 2], "expert_seeds": [], "out_file": str(file)}, timeout_s=60
+    )
     assert message == {"event": "store", "env_steps": 400}
     assert [len(t) for t in load_trajectories(file.read_bytes())] == [200, 200]
 

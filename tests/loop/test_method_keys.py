@@ -33,10 +33,12 @@ class Change:
 
 BUILTIN = {
     "store.episodes": Change("8", "request store"),
+    "store.expert_episodes": Change("4", "request store"),
     "store.ranked_on": Change("3", "decision i01/prefer"),
     "propose.candidates": Change("5", "request i01/propose"),
     "propose.carry": Change("0", "request i02/screen", ("stop.iterations=2",)),
     "propose.crossover": Change("1.0", "answer i02/propose", ("stop.iterations=2",)),
+    "propose.parent": Change("none", "answer i02/propose", ("stop.iterations=2",)),
     "propose.islands": Change("3", "answer i02/propose", ("stop.iterations=2",)),
     "gate.rule": Change("card_code", "decision i01/prefer"),
     "gate.threshold": Change("1.0", "decision i01/prefer"),
@@ -47,6 +49,7 @@ BUILTIN = {
     "train.budget": Change("0.2", "request i01/*/train/r1"),
     "train.rungs": Change("[1.0]", "request i01/*/train/r1"),
     "train.survivors": Change("1.0", "decision i01/rung1"),
+    "train.shaping": Change("potential", "request i01/*/train/r1"),
     "train.checkpoints_per_rung": Change("2", "request i01/*/train/r1"),
     "select.finalists": Change("1", "decision i01/confirm"),
     "select.confirm_seeds": Change("2", "request i01/*/confirm/s1", ("select.finalists=1",)),

@@ -1,5 +1,8 @@
 """Methods as configurations: every shipped one runs, and CARD's gate does what the paper says."""
 
+from types import ModuleType
+
+import numpy as np
 import pytest
 
 from chat_server import ChatServer
@@ -7,13 +10,16 @@ from loop.scripted import ScriptedModel
 from loop.test_model_runs import decisions, model_of, run
 from loop.tiny import SETTINGS
 from rewardsmith.config import BudgetConfig
-from rewardsmith.loop.records import read_proposals, read_run
+from rewardsmith.errors import ConfigError
+from rewardsmith.loop.records import REWARD_FILE, read_proposals, read_run
 from rewardsmith.loop.setup import load_method, resolve, shipped_methods
+from rewardsmith.services.journal.events import read_events
 from rewardsmith.services.journal.folder import RunFolder
 
 MAX_LINES = 30
 TASK_SETTINGS = tuple(s for s in SETTINGS if s.startswith("task."))
 METHODS = tuple(shipped_methods())
+SEARCHES = tuple(name for name in METHODS if name != "baselines")
 
 
 def run_of(root, method, model, *settings, name="run"):
@@ -46,7 +52,7 @@ def test_a_method_is_a_short_file_that_names_its_source(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "template"])
+@pytest.mark.parametrize("name", [name for name in SEARCHES if name != "template"])
 def test_every_method_runs_with_a_language_model(name, tmp_path):
     small = ["store.episodes=6", "final.seeds=0", "train.budget=0.3"]
     iterations = min(2, load_method(name).stop.iterations)
@@ -64,6 +70,85 @@ def test_every_method_runs_with_a_language_model(name, tmp_path):
         result, _ = run(folder)
     assert result["method"] == name
     assert result["winner"] is not None
+
+
+@pytest.mark.slow
+def test_without_iterations_the_baselines_alone_are_trained(tmp_path):
+    folder = run_of(tmp_path, "baselines", "builtin", "final.seeds=2")
+    result, _ = run(folder)
+    assert result["ended"] == "count: 0 iterations"
+    assert result["winner"] is None
+    assert set(result["final"]["arms"]) == {"human", "sparse", "zero", "progress"}
+    assert result["search"]["trainings"] == 0
+    assert result["totals"]["trainings"] == 8
+    assert result["search"]["env_steps"] < result["totals"]["env_steps"]
+
+
+@pytest.mark.slow
+def test_a_potential_shapes_the_sparse_reward_from_proposal_to_reward_file(tmp_path):
+    folder = run_of(
+        tmp_path,
+        "rewardsmith",
+        "builtin",
+        *("train.shaping=potential", "propose.candidates=40", "store.episodes=12", "gate.threshold=0.0"),
+        *("train.keep=2", "train.budget=1.0", "stop.iterations=1", "select.finalists=0", "final.seeds=1"),
+        "final.baselines=false",
+    )
+    result, _ = run(folder)
+    source = result["winner"]["source"]
+    assert "def potential(state):" in source
+    checkpoints = [c for t in read_run(folder.path).iterations[0].trained for c in t.checkpoints]
+    assert checkpoints
+    statistics = [
+        window["components"]
+        for event in read_events(folder.journal_path)
+        if event.type == "answer" and "/train/" in event.key
+        for checkpoint in event.data["checkpoints"]
+        for window in checkpoint["statistics"]
+    ]
+    assert all(set(components) == {"success", "shaping"} for components in statistics)
+    reward = ModuleType("reward")
+    exec((folder.path / REWARD_FILE).read_text(), reward.__dict__)
+    low, high = np.array([-1.0, 0.0, 0.5]), np.array([1.0, 0.0, 0.0])
+    phi = [float(reward.potential(reward.NamedState(s[None]))[0]) for s in (low, high)]
+    assert reward.GAMMA == 0.95
+    assert reward.reward_of_step(low, [0.0], high, False)[0] == pytest.approx(0.95 * phi[1] - phi[0])
+    assert reward.reward_of_step(low, [0.0], high, True)[0] == pytest.approx(-phi[0])
+
+
+@pytest.mark.slow
+def test_a_language_model_is_asked_for_a_potential_and_told_where_its_reward_is_not_one(tmp_path):
+    def answer(body):
+        told = str(body["messages"][-1]["content"])
+        assert "def potential(state):" in body["messages"][0]["content"]
+        if "no function potential" not in told:
+            return f"```python\n{RIGHT}```"
+        return f"```python\n{POTENTIAL}```"
+
+    with ChatServer(answer) as server:
+        folder = run_of(
+            tmp_path,
+            "zero-shot",
+            model_of(server),
+            *("train.shaping=potential", "store.episodes=6", "final.seeds=0", "train.budget=0.3"),
+        )
+        result, _ = run(folder)
+    assert result["winner"]["source"].strip() == POTENTIAL.strip()
+    assert result["winner"]["origin"] == "repaired"
+
+
+def test_a_task_without_success_has_nothing_to_shape(tmp_path):
+    settings = ("train.shaping=potential", "task.success=null", "task.baselines=[human]")
+    with pytest.raises(ConfigError, match=r"train\.shaping: the task classic/pendulum has no success"):
+        run_of(tmp_path, "rewardsmith", "builtin", *settings)
+
+
+def test_a_task_without_an_expert_has_no_expert_episodes(tmp_path):
+    settings = ("store.expert_episodes=3", "task.expert=null")
+    with pytest.raises(
+        ConfigError, match=r"store\.expert_episodes: the task classic/pendulum names no expert"
+    ):
+        run_of(tmp_path, "rewardsmith", "builtin", *settings)
 
 
 @pytest.mark.slow
@@ -89,6 +174,14 @@ WRONG = """\
 def compute_reward(state, action, next_state):
     down = -next_state.heading[:, 0]
     return down, {"down": down}
+"""
+POTENTIAL = """\
+def potential(state):
+    return state.heading[:, 0]
+
+def compute_reward(state, action, next_state):
+    up = potential(next_state) - potential(state)
+    return up, {"up": up}
 """
 RIGHT = """\
 def compute_reward(state, action, next_state):

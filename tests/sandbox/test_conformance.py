@@ -18,7 +18,7 @@ from rewardsmith.services.launching import LaunchHere
 from rewardsmith.services.sandbox import factory
 from rewardsmith.services.sandbox.base import Probe, SandboxLimits, SelfTest
 from rewardsmith.services.sandbox.client import EndedError, RewardClient
-from rewardsmith.services.sandbox.cores import FOLLOW_EVERY, FollowingCall
+from rewardsmith.services.sandbox.cores import FOLLOW_EVERY, FollowingClient
 from rewardsmith.services.sandbox.forked import RAW, fork_server
 from rewardsmith.services.sandbox.local import LocalSandbox
 from rewardsmith.services.sandbox.process import ForkedProcess, explain
@@ -99,11 +99,11 @@ def test_a_reward_process_follows_its_caller_from_core_to_core(sandbox):
     before = os.sched_getaffinity(0)
     try:
         with sandbox.open(GOOD, SPEC, LIMITS) as process:
-            call = FollowingCall(process._client)
+            client = FollowingClient(process._client)
             for core in (min(before), max(before)):
                 os.sched_setaffinity(0, {core})
                 for _ in range(FOLLOW_EVERY):
-                    call(batch(8))
+                    client.call(batch(8))
                 assert os.sched_getaffinity(process.pid) == {core}
     finally:
         os.sched_setaffinity(0, before)
@@ -111,9 +111,9 @@ def test_a_reward_process_follows_its_caller_from_core_to_core(sandbox):
 
 def test_a_reward_process_that_cannot_be_moved_is_asked_where_it_is(sandbox):
     with sandbox.open(GOOD, SPEC, LIMITS) as process:
-        call = FollowingCall(process._client)
+        client = FollowingClient(process._client)
         process._client.pid = 2**22 + 1
-        assert len(call(batch(8)).reward) == 8
+        assert len(client.call(batch(8)).reward) == 8
 
 
 def test_a_trainer_asks_through_the_endpoint(sandbox):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardsmith.stages.comparison import human_normalised, interquartile_mean
+from rewardsmith.stages.comparison import Interval, human_normalised, interquartile_mean, mean_difference
 
 
 def test_the_outer_quarters_are_left_out():
@@ -71,3 +71,23 @@ def test_two_standard_errors_are_the_border():
     spread = np.array([-1.0, 1.0])  # a standard error of 1
     assert human_normalised([1.0], (1.9 + spread).tolist(), sparse) is None
     assert human_normalised([1.0], (2.1 + spread).tolist(), sparse) == pytest.approx(1 / 2.1)
+
+
+def test_a_difference_is_averaged_over_tasks_in_units_of_their_spans():
+    found = mean_difference([[1.0, 1.0], [30.0, 30.0]], [[0.5, 0.5], [10.0, 10.0]], [1.0, 40.0])
+    assert found == Interval(iqm=0.5, low=0.5, high=0.5, n=2)
+
+
+def test_the_interval_of_a_difference_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(60):
+        a, b = rng.normal(1.0, 0.3, size=(2, 8)), rng.normal(0.6, 0.3, size=(2, 8))
+        found = mean_difference(a, b, [1.0, 1.0])
+        covered += found.low <= 0.4 <= found.high
+    assert covered >= 50
+
+
+def test_one_seed_says_nothing_of_a_difference():
+    assert mean_difference([[1.0]], [[0.5, 0.4]], [1.0]) is None
+    assert mean_difference([], [], []) is None

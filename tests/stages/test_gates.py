@@ -10,8 +10,8 @@ from rewardsmith.stages.gates import in_words, needed, rate, trajectory_returns
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.types import Trajectory
 
-PAIRWISE, PAPER, CODE, NONE = (
-    GateConfig(rule=rule) for rule in ("pairwise", "card_paper", "card_code", "none")
+PAIRWISE, SUCCESS, PAPER, CODE, NONE = (
+    GateConfig(rule=rule) for rule in ("pairwise", "success", "card_paper", "card_code", "none")
 )
 
 
@@ -64,8 +64,16 @@ def test_our_rule_reads_fitness_where_nothing_is_a_success():
     assert needed(PAIRWISE) == GateConfig().threshold
 
 
-def test_without_a_rule_all_are_ranked_and_all_pass():
-    assert scores(NONE, [0, 0, 0, 5, 5]) == [0.0]
+def test_success_alone_is_compared_where_the_rule_says_so():
+    # The third success is below one of the two failures.
+    assert scores(SUCCESS, [5, 4, 2, 3, 1]) == [pytest.approx(5 / 6)]
+    graded = store_of(episode(2, False, 0.2), episode(2, False, 0.8))
+    assert scores(SUCCESS, [1, 2], store=graded) is None
+    assert needed(SUCCESS) == GateConfig().threshold
+
+
+def test_without_a_rule_nothing_is_ranked_and_all_pass():
+    assert scores(NONE, [0, 0, 0, 5, 5]) is None
     assert needed(NONE) == 0.0
     assert in_words(NONE) is None
 
@@ -98,4 +106,5 @@ def test_nothing_to_score_is_no_error():
 
 def test_episodes_without_a_verdict_take_no_part():
     store = replace(THREE_AND_TWO, trajectories=(*THREE_AND_TWO.trajectories, episode(2, None, 0.0)))
-    assert scores(PAPER, [5, 4, 3, 2, 1, 99], store=store) == [1.0]
+    for gate in (PAPER, CODE, SUCCESS):
+        assert scores(gate, [5, 4, 3, 2, 1, 99], store=store) == [1.0]

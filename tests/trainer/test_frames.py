@@ -260,7 +260,7 @@ def filmed_by_a_trainer(name, tmp_path):
     host = TrainerHost(load_task(name))
     file, out_file = tmp_path / "store.npz", tmp_path / "frames.npz"
     try:
-        host.run({"kind": "store", "seeds": [1, 2], "out_file": str(file)}, timeout_s=60)
+        host.run({"kind": "store", "seeds": [1, 2], "expert_seeds": [], "out_file": str(file)}, timeout_s=60)
         episodes = [{"file": str(file), "index": k, "seed": k + 1} for k in range(2)]
         job = {"kind": "frames", "episodes": episodes, "n_frames": 6, "width": 320, "height": 240}
         (message,) = host.run(job | {"out_file": str(out_file)}, timeout_s=120)

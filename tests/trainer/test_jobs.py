@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,9 +36,10 @@ class Collected:
         return self.commands.pop(0) if self.commands else None
 
 
-def run(task, job, *commands, reward=None):
+def run(task, job, *commands, reward=None, potential=None):
     channel = Collected(*commands)
-    run_job(job, EnvMaker(task), Measures(task), channel, reward)
+    box = SimpleNamespace(call=reward, potential=potential) if reward else None
+    run_job(job, EnvMaker(task), Measures(task), channel, box)
     return channel.messages
 
 
@@ -57,7 +59,12 @@ def train_job(folder, **changes):
 
 
 def test_a_store_holds_one_random_episode_for_each_seed(toy_task, tmp_path):
-    job = {"kind": "store", "seeds": [4, 5, 6, 7, 8], "out_file": str(tmp_path / "store.npz")}
+    job = {
+        "kind": "store",
+        "seeds": [4, 5, 6, 7, 8],
+        "expert_seeds": [],
+        "out_file": str(tmp_path / "store.npz"),
+    }
     first, last = run(toy_task(), job)
     assert first == {"event": "store", "env_steps": 15}
     assert last == {"event": "done"}
@@ -150,6 +157,33 @@ def test_a_candidates_training_tells_its_own_returns(toy_task, tmp_path):
     assert message["statistics"][0]["reward"]["mean"] > 0.0
 
 
+def test_a_potential_pays_success_and_the_shaping_term(toy_task, tmp_path):
+    def potential(state):
+        return 10.0 * state[:, 0]
+
+    job = train_job(tmp_path, reward="potential", checkpoints=[32], rungs=[32])
+    message, _ = run(toy_task(), job, reward=box, potential=potential)
+    components = message["statistics"][0]["components"]
+    assert set(components) == {"success", "shaping"}
+    gamma = toy_task().file.training.gamma
+    # Every step goes one place on, and the first episode of all begins in place 3.
+    assert components["shaping"]["max"] == pytest.approx(gamma * 40.0 - 30.0)
+    # An episode that ends by itself loses all of its potential.
+    assert components["shaping"]["min"] < -40.0
+    assert 0.0 < components["success"]["mean"] < 1.0
+
+
+def test_a_potential_that_changes_its_mind_is_reported(toy_task, tmp_path):
+    calls = []
+
+    def potential(state):
+        calls.append(state)
+        return state[:, 0] + (len(calls) > 6)
+
+    job = train_job(tmp_path, reward="potential", checkpoints=[32], rungs=[32])
+    assert run(toy_task(), job, reward=box, potential=potential)[0]["code"] == "drift"
+
+
 class Failing:
     """A box whose candidate fails after some calls."""
 
@@ -200,7 +234,7 @@ def test_a_fault_in_the_tasks_code_names_file_line_and_function(toy_task, tmp_pa
 
 def test_rounding_of_single_precision_does_not_make_progress_wrong(toy_task, tmp_path):
     code = "def progress(state):\n    return 0.0 * state.place - {}\n"
-    job = {"kind": "store", "seeds": [4], "out_file": str(tmp_path / "store.npz")}
+    job = {"kind": "store", "seeds": [4], "expert_seeds": [], "out_file": str(tmp_path / "store.npz")}
     graded = {"progress": {"source": "fitness.py"}}
     good = toy_task(graded, {"fitness.py": code.format("3e-8")})
     assert run(good, job)[0]["event"] == "store"
@@ -218,7 +252,7 @@ def test_any_other_fault_is_told_and_raised(toy_task, tmp_path):
 
     job = train_job(tmp_path, reward="box")
     with pytest.raises(ArithmeticError):
-        run_job(job, EnvMaker(task), Measures(task), channel, broken)
+        run_job(job, EnvMaker(task), Measures(task), channel, SimpleNamespace(call=broken))
     assert channel.messages == [{"event": "error", "message": "ArithmeticError: not a candidate's failure"}]
 
 

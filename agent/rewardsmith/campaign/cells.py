@@ -13,6 +13,8 @@ from rewardsmith.errors import ConfigError
 from rewardsmith.loop.setup import resolve
 
 _DIGEST_LENGTH = 8
+_WITHOUT_EFFECT = {"workers", "sandbox", "allow_weak_sandbox", "task_folder", "task_file", "versions"}
+"""Keys of a configuration that no result depends on, or that others stand for."""
 _NEXT_SETTING = re.compile(r",(?=[a-z_]+\.[a-z_.]+=)")
 """A comma that begins another setting, not one inside a list."""
 
@@ -122,9 +124,7 @@ def _digest(config: RunConfig) -> str:
 
     Keys that have their default are left out, so that a later version with more keys finds its earlier runs.
     """
-    data = config.model_dump(
-        mode="json", exclude_defaults=True, exclude={"workers", "task_folder", "task_file", "versions"}
-    )
+    data = config.model_dump(mode="json", exclude_defaults=True, exclude=_WITHOUT_EFFECT)
     versions = {name: version for name, version in config.versions.items() if name != "git"}
     text = json.dumps([data, versions], sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]

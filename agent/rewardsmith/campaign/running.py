@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewardsmith.campaign.cells import Cell
-from rewardsmith.loop.records import RESULT_FILE
+from rewardsmith.loop.records import RESULT_FILE, is_locked
 from rewardsmith.loop.run import RunResult
 from rewardsmith.services.journal.folder import RunFolder
 
 ATTEMPTS_FILE = "attempts.jsonl"
 _STOP_TIMEOUT_S = 20.0
+_LOOK_AGAIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,9 @@ class Campaign:
 
     def _run(self, cell: Cell) -> Outcome:
         folder = self.root / cell.folder_name
+        # A run outlives a campaign that was killed.
+        while is_locked(folder) and not self._is_cancelled:
+            time.sleep(_LOOK_AGAIN_S)
         if not (folder / RESULT_FILE).is_file():
             if not (folder / "run.yaml").is_file():
                 RunFolder.create(self.root, cell.folder_name, cell.config.model_dump(mode="json"))

@@ -26,6 +26,7 @@ def full_plan(
         key=key,
         source=source,
         baseline=baseline,
+        shaping=source is not None and session.config.method.train.shaping == "potential",
         seed=seed,
         judge_seeds=tuple(judge_seeds),
         checkpoints=(total,),

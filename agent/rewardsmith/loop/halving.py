@@ -55,6 +55,7 @@ def _plan(session: Session, state: SearchState, candidate: Candidate) -> Trainin
     return TrainingPlan(
         key=candidate.key,
         source=candidate.source,
+        shaping=train.shaping == "potential",
         seed=training_seed(session, candidate.key),
         judge_seeds=judge_seeds(session),
         checkpoints=tuple(dict.fromkeys(checkpoints)),

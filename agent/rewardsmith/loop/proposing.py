@@ -99,6 +99,7 @@ def screen_batch(session: Session, state: SearchState, batch: Sequence[Candidate
             gate=session.config.method.gate,
             gamma=session.task.file.training.gamma,
             workers=session.config.workers,
+            shaping=session.config.method.train.shaping == "potential",
         )
         rows = [{"failure": r.failure, "message": r.message, "is_constant": r.is_constant} for r in results]
         returns = [r.returns for r in results if r.returns is not None]

@@ -47,6 +47,7 @@ def reward_file(folder: RunFolder, winner: Candidate) -> str:
         task_of(config),
         winner.source,
         f"candidate {winner.id} of run {folder.name}, written by {config.model.name}",
+        shaping=config.method.train.shaping == "potential",
     )
 
 

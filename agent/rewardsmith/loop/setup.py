@@ -141,6 +141,8 @@ def resolve(
     require_extras(found)
     if chosen.store.expert_episodes and found.file.expert is None:
         raise ConfigError(f"store.expert_episodes: the task {found.name} names no expert")
+    if chosen.train.shaping == "potential" and found.file.success is None:
+        raise ConfigError(f"train.shaping: the task {found.name} has no success, which is what is shaped")
     return RunConfig(
         task=found.name,
         task_folder=str(found.folder),

@@ -129,6 +129,7 @@ def start_state(session: Session) -> SearchState:
             ranges=store.ranges(layout),
             axis_ranges=store.axis_ranges(layout),
             facts=_facts(session, store, about["horizon"]),
+            shaping=session.config.method.train.shaping == "potential",
         ),
         store=store,
         horizon=max(horizon, *(len(t) for t in trajectories)),

@@ -12,7 +12,7 @@ from rewardsmith.services.tasks.schema import Task
 _HEADER = '''"""Reward for the task {task}.
 
 Goal: {goal}
-{origin}. It was run in a sandbox while it was made; this file runs with
+{note}{origin}. It was run in a sandbox while it was made; this file runs with
 your rights. Read it before you use it.
 
 Needs NumPy; Gymnasium only for `RewardWrapper`:
@@ -50,14 +50,7 @@ class NamedState:
             self.terminated = terminated
 
 
-def reward_of_step(state, action, next_state, terminated):
-    """Return the reward and its components of one step, from two state vectors and the action."""
-    total, components = compute_reward(
-        NamedState(state[None]),
-        np.atleast_1d(np.asarray(action)).reshape(1, -1),
-        NamedState(next_state[None], np.array([bool(terminated)])),
-    )
-    return float(total[0]), {name: float(value[0]) for name, value in components.items()}
+{reward_of_step}
 
 
 try:
@@ -100,26 +93,63 @@ if gymnasium is not None:
 '''
 
 
-def render_reward_file(task: Task, source: str, origin: str) -> str:
+_REWARD_OF_STEP = '''\
+def reward_of_step(state, action, next_state, terminated):
+    """Return the reward and its components of one step, from two state vectors and the action."""
+    total, components = compute_reward(
+        NamedState(state[None]),
+        np.atleast_1d(np.asarray(action)).reshape(1, -1),
+        NamedState(next_state[None], np.array([bool(terminated)])),
+    )
+    return float(total[0]), {name: float(value[0]) for name, value in components.items()}
+'''
+
+_SHAPING_NOTE = """\
+It shapes a sparse reward: `RewardWrapper` and `reward_of_step` give GAMMA * potential(s') - potential(s),
+with zero for s' where the episode terminated. Add your task's success to it; the best policies stay the best.
+"""
+
+_SHAPING_GAMMA = '''
+GAMMA = {gamma:g}
+"""The learner's discount; shaping leaves the best policies as they are only for a learner with the same."""
+'''
+
+_SHAPING_OF_STEP = '''\
+def reward_of_step(state, action, next_state, terminated):
+    """Return the shaping term of one step, and that it is the only component, from two state vectors."""
+    before, after = (float(potential(NamedState(s[None]))[0]) for s in (state, next_state))
+    term = GAMMA * (0.0 if terminated else after) - before
+    return term, {"shaping": term}
+'''
+
+
+def render_reward_file(task: Task, source: str, origin: str, *, shaping: bool = False) -> str:
     """Return the text of the file.
 
     Args:
         task: the task that the reward was made for; its state extraction is written into the file.
         source: the reward's code.
         origin: one line that says where it comes from.
+        shaping: whether the reward is a potential, whose shaping term was added to the task's sparse success;
+            the file then computes that term.
     """
     header = _HEADER.format(
         task=task.name,
         # It stands in a docstring, which it must not end.
+        note=_SHAPING_NOTE if shaping else "",
         goal=textwrap.shorten(task.file.goal, 100, placeholder=" ...").translate({34: "'", 92: "/"}),
         origin=origin[:1].upper() + origin[1:],
         action_repeat=task.file.env.action_repeat,
         fields=_fields(task),
     )
     parts = [header]
+    if shaping:
+        parts.append(_SHAPING_GAMMA.format(gamma=task.file.training.gamma))
     if task.uses_state_file:
         parts.append((task.folder / STATE_FILE_SOURCE).read_text(encoding="utf-8"))
-    parts += [extraction_code([(f.name, f.source) for f in task.file.state]), _HELPERS]
+    of_step = _SHAPING_OF_STEP if shaping else _REWARD_OF_STEP
+    helpers = _HELPERS.replace("{reward_of_step}", of_step.rstrip("\n"))
+    parts += [extraction_code([(f.name, f.source) for f in task.file.state]), helpers]
     parts.insert(-1, _reward_code(source, taken=_bound_names("\n".join(parts))))
     return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -134,10 +164,11 @@ def _reward_code(source: str, taken: set[str]) -> str:
     if not taken & _bound_names(code):
         return code
     body = textwrap.indent(code, "    ")
+    made = ", ".join(name for name in ("compute_reward", "potential") if name in _bound_names(code))
     return (
         f"def make_reward():\n"
         f'    """Keep the names of the reward apart from those of this file."""\n\n'
-        f"{body}\n\n    return compute_reward\n\n\ncompute_reward = make_reward()"
+        f"{body}\n\n    return {made}\n\n\n{made} = make_reward()"
     )
 
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewardsmith.config import GateConfig
-from rewardsmith.stages.preference import PreferencePairs, preference_accuracy, preference_pairs
+from rewardsmith.stages.preference import (
+    PreferencePairs,
+    preference_accuracy,
+    preference_pairs,
+    success_pairs,
+)
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.types import BoolArray, FloatArray
 
@@ -86,9 +91,7 @@ def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig
 def _pairs(store: TrajectoryStore, gate: GateConfig) -> PreferencePairs:
     if gate.rule == "pairwise":
         return preference_pairs(store.fitness, store.progress, gate.min_gap)
-    # A task tells success of every trajectory or of none, and then all are equal here.
-    success, _ = _sides(store)
-    return preference_pairs(success.astype(np.float64), None, gate.min_gap)
+    return success_pairs(*_sides(store))
 
 
 def _sides(store: TrajectoryStore) -> tuple[BoolArray, BoolArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rewardsmith.types import FloatArray
+from rewardsmith.types import BoolArray, FloatArray
 
 MAX_PAIRS = 20_000
 _CHUNK = 64
@@ -45,6 +45,21 @@ def preference_pairs(fitness: FloatArray, progress: FloatArray | None, min_gap: 
         equal = fitness[:, None] == fitness[None, :]
         gap = progress[:, None] - progress[None, :]
         higher |= equal & (gap > 0.0) & (gap >= min_gap)
+    return _at_most(higher)
+
+
+def success_pairs(success: BoolArray, failure: BoolArray) -> PreferencePairs:
+    """Return every pair of a success and a failure, at most `MAX_PAIRS` of them, drawn evenly.
+
+    Args:
+        success: whether each trajectory is known to be one, shape `(n,)`.
+        failure: whether it is known to be none; what is neither stands in no pair.
+    """
+    return _at_most(success[:, None] & failure[None, :])
+
+
+def _at_most(higher: BoolArray) -> PreferencePairs:
+    """Return the pairs of a table of who is better than whom, evenly thinned out to `MAX_PAIRS`."""
     better, worse = np.nonzero(higher)
     if len(better) > MAX_PAIRS:
         kept = np.linspace(0, len(better) - 1, MAX_PAIRS).astype(np.intp)

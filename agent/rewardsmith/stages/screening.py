@@ -46,11 +46,13 @@ def screen(
     gate: GateConfig,
     gamma: float,
     workers: int,
+    shaping: bool = False,
 ) -> list[Screened]:
     """Validate each source and let it score every trajectory of the store.
 
     A candidate's failure is a result; only a failure of the sandbox itself raises. What is computed of each
-    trajectory is what `gate` compares; `gamma` is the discount of the task's learner.
+    trajectory is what `gate` compares; `gamma` is the discount of the task's learner. With `shaping`,
+    candidates are to be potentials.
 
     Raises:
         SandboxUnavailableError: the box failed.
@@ -58,7 +60,9 @@ def screen(
 
     def one(source: str) -> Screened:
         try:
-            validation, reward = _ask(source, sandbox, spec, limits, store, sample)
+            validation, reward = _ask(
+                source, sandbox, spec, limits, store, sample, gamma if shaping else None
+            )
             returns = trajectory_returns(store, reward, gate, gamma)
             if not np.isfinite(returns).all():
                 raise CandidateError(FailureCode.MAGNITUDE, "the return of a whole trajectory is not finite")
@@ -77,11 +81,12 @@ def _ask(
     limits: SandboxLimits,
     store: TrajectoryStore,
     sample: Transitions,
+    shaping_gamma: float | None,
 ) -> tuple[Validation, FloatArray]:
     """Validate one source, and return also its reward of every transition of the store."""
     check_source(source)
     process = sandbox.open(source, spec, limits)
     try:
-        return validate(process, sample), process.call(store.transitions).reward
+        return validate(process, sample, shaping_gamma), process.call(store.transitions).reward
     finally:
         process.close()

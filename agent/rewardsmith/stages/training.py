@@ -28,6 +28,7 @@ class TrainingPlan:
         key: structural key, such as `i01/c02`.
         source: reward code, or None for a baseline.
         baseline: `human`, `sparse`, `zero` or `progress`, or None for a candidate.
+        shaping: whether the candidate is a potential, and the learner is paid its shaping term and success.
         seed: of learner and environments.
         judge_seeds: held-out episodes that are played at every checkpoint.
         checkpoints: policy steps at which the policy is judged, rising; the last ends the training.
@@ -38,6 +39,7 @@ class TrainingPlan:
     key: str
     source: str | None
     baseline: str | None = None
+    shaping: bool = False
     seed: int
     judge_seeds: tuple[int, ...]
     checkpoints: tuple[int, ...]
@@ -54,6 +56,7 @@ class TrainingPlan:
         return {
             "source": self.source,
             "baseline": self.baseline,
+            "shaping": self.shaping,
             "seed": self.seed,
             "judge_seeds": list(self.judge_seeds),
             "checkpoints": list(self.checkpoints),
@@ -177,7 +180,7 @@ class TrainingRunner:
         folder.mkdir(parents=True)
         job: dict[str, Any] = {
             "kind": "train",
-            "reward": plan.baseline or "box",
+            "reward": plan.baseline or ("potential" if plan.shaping else "box"),
             "seed": plan.seed,
             "judge_seeds": list(plan.judge_seeds),
             "total_timesteps": plan.total_timesteps,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rewardsmith.contract.shaping import shaping_reward
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.services.sandbox.base import RewardProcess
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
@@ -34,12 +35,14 @@ class Validation:
     is_constant: bool
 
 
-def validate(process: RewardProcess, sample: Transitions) -> Validation:
+def validate(process: RewardProcess, sample: Transitions, shaping_gamma: float | None = None) -> Validation:
     """Check the reward contract on a sample of transitions.
 
     Args:
         process: the candidate in its box; it checks shape, dtype, finiteness and magnitude of each answer.
         sample: some 256 transitions, a few of them terminated.
+        shaping_gamma: where the candidate is to be a potential, the learner's discount; the reward that is
+            returned is then the shaping term.
 
     Raises:
         CandidateError: with a message for the coder.
@@ -53,11 +56,38 @@ def validate(process: RewardProcess, sample: Transitions) -> Validation:
     _check_same(first, process.call(sample))
     _check_same(first, process.call(sample))
     _check_rows(process, sample, first)
+    reward = (
+        first.reward if shaping_gamma is None else _check_potential(process, sample, first, shaping_gamma)
+    )
     return Validation(
-        reward=first.reward,
+        reward=reward,
         components=tuple(first.components),
         is_constant=bool(np.ptp(first.reward) == 0.0),
     )
+
+
+def _check_potential(
+    process: RewardProcess, sample: Transitions, answer: RewardAnswer, gamma: float
+) -> FloatArray:
+    """Check that the candidate is a potential, and that its reward says so; return the shaping term."""
+    if not process.has_potential:
+        raise CandidateError(FailureCode.SIGNATURE, "the code defines no function potential(state)")
+    before, after = process.potential(sample.state), process.potential(sample.next_state)
+    backwards = process.potential(sample.state[::-1])[::-1]
+    if not np.allclose(before, backwards, rtol=_RTOL, atol=_ATOL):
+        raise CandidateError(
+            FailureCode.BATCH_INCONSISTENT,
+            "the potential of a state depends on the other rows of its batch, or changes from call to call",
+        )
+    # Differences of large potentials lose digits.
+    scale = max(1.0, float(np.abs(before).max()), float(np.abs(after).max()))
+    if not np.allclose(answer.reward, after - before, rtol=1e-6, atol=1e-9 * scale):
+        raise CandidateError(
+            FailureCode.BAD_ANSWER,
+            "compute_reward must return potential(next_state) - potential(state): recorded episodes are "
+            "ranked by it, and the learner is paid by the potential",
+        )
+    return shaping_reward(before, after, sample.terminated, gamma)
 
 
 def _check_time(answer: RewardAnswer, wall_s: float, n_rows: int) -> None:

@@ -21,6 +21,7 @@ class TaskBrief:
         ranges: per field, the (low, high) that was seen in the store's trajectories, over all its values.
         axis_ranges: the same for each value of a field by itself, in its order.
         facts: how a reward is ranked and trained, in sentences.
+        shaping: whether rewards are to be potentials, whose differences shape the task's sparse reward.
     """
 
     name: str
@@ -30,6 +31,7 @@ class TaskBrief:
     ranges: dict[str, tuple[float, float]]
     axis_ranges: dict[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     facts: tuple[str, ...] = ()
+    shaping: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

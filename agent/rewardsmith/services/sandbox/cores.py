@@ -8,14 +8,14 @@ import ctypes
 import os
 
 from rewardsmith.services.sandbox.client import RewardClient
-from rewardsmith.types import RewardAnswer, Transitions
+from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 
 FOLLOW_EVERY = 32
 """Calls after which it is looked at again where the caller runs."""
 
 
-class FollowingCall:
-    """`RewardClient.call` with a reward process that follows the calling process from core to core."""
+class FollowingClient:
+    """A `RewardClient` whose reward process follows the calling process from core to core."""
 
     def __init__(self, client: RewardClient) -> None:
         self._client = client
@@ -24,12 +24,20 @@ class FollowingCall:
         self._n_calls = 0
         self._is_possible = client.pid is not None
 
-    def __call__(self, batch: Transitions) -> RewardAnswer:
+    def call(self, batch: Transitions) -> RewardAnswer:
         """Return the checked reward of a batch; raises as `RewardClient.call` does."""
+        self._follow_now_and_then()
+        return self._client.call(batch)
+
+    def potential(self, state: FloatArray) -> FloatArray:
+        """Return the checked potential of states; raises as `RewardClient.potential` does."""
+        self._follow_now_and_then()
+        return self._client.potential(state)
+
+    def _follow_now_and_then(self) -> None:
         if self._is_possible and self._n_calls % FOLLOW_EVERY == 0:
             self._follow()
         self._n_calls += 1
-        return self._client.call(batch)
 
     def _follow(self) -> None:
         core = self._core_of_caller()

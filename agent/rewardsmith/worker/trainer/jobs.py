@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,12 +13,30 @@ from rewardsmith.worker.trainer.check import check_task
 from rewardsmith.worker.trainer.episodes import MixedActor, NoiseActor, play_episodes
 from rewardsmith.worker.trainer.frames import Projector, load_episode
 from rewardsmith.worker.trainer.measures import Measures
-from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
+from rewardsmith.worker.trainer.rewards import (
+    GuardedReward,
+    RewardSource,
+    SparseAndShaping,
+    baseline_source,
+)
 from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
 from rewardsmith.worker.trainer.training import Checkpoint, Training, check_learner, rollout_steps
 
 Message = dict[str, Any]
-RewardCall = Callable[[Transitions], RewardAnswer]
+OF_CANDIDATES = ("box", "potential")
+"""Values of a job's `reward` that mean a candidate: its reward, or the shaping term of its potential."""
+
+
+class RewardBox(Protocol):
+    """What a trainer may ask of a candidate."""
+
+    def call(self, batch: Transitions) -> RewardAnswer:
+        """Return the reward of a batch."""
+        ...
+
+    def potential(self, state: FloatArray) -> FloatArray:
+        """Return the potential of states."""
+        ...
 
 
 class Channel(Protocol):
@@ -52,7 +69,7 @@ class SocketChannel:
 
 
 def run_job(
-    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardBox | None
 ) -> None:
     """Run one job and report how it ended.
 
@@ -81,7 +98,7 @@ def run_job(
 
 
 def _describe(
-    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardBox | None
 ) -> None:
     """Say what the driver must know of environment and learner, neither of which it imports."""
     spec = action_spec(maker.make().action_space, maker.task.name)
@@ -96,7 +113,7 @@ def _describe(
     )
 
 
-def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
+def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardBox | None) -> None:
     """Play random episodes, and some of the task's expert; the first trajectories of a run."""
     seeds: list[int] = job["seeds"]
     envs = [maker.make() for _ in range(min(len(seeds), 4))]
@@ -112,14 +129,12 @@ def _store(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, 
     channel.send({"event": "store", "env_steps": sum(map(len, trajectories))})
 
 
-def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None) -> None:
+def _check(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardBox | None) -> None:
     """Test the task's own contract."""
     channel.send({"event": "check", "findings": check_task(maker, measures, seed=job["seed"])})
 
 
-def _frames(
-    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardCall | None
-) -> None:
+def _frames(job: Message, maker: EnvMaker, measures: Measures, channel: Channel, _: RewardBox | None) -> None:
     """Play recorded episodes again and write pictures of them, `frames_0` of the first and so on."""
     projector = Projector(maker, width=job["width"], height=job["height"])
     try:
@@ -141,13 +156,13 @@ def _frames(
 
 
 def _train(
-    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardCall | None
+    job: Message, maker: EnvMaker, measures: Measures, channel: Channel, reward: RewardBox | None
 ) -> None:
     """Train to each checkpoint in turn; after one that is a rung, wait for "continue"."""
     training = Training(
         maker,
         measures,
-        _source(job, measures, reward),
+        _source(job, maker, measures, reward),
         seed=job["seed"],
         judge_seeds=job["judge_seeds"],
         total_timesteps=job["total_timesteps"],
@@ -169,8 +184,8 @@ def _train(
         training.close()
 
 
-def _source(job: Message, measures: Measures, reward: RewardCall | None) -> RewardSource:
-    if job["reward"] != "box":
+def _source(job: Message, maker: EnvMaker, measures: Measures, reward: RewardBox | None) -> RewardSource:
+    if job["reward"] not in OF_CANDIDATES:
         return baseline_source(job["reward"], measures)
     assert reward is not None
     reference: list[tuple[Transitions, FloatArray]] = []
@@ -178,17 +193,20 @@ def _source(job: Message, measures: Measures, reward: RewardCall | None) -> Rewa
         arrays = load_arrays(Path(job["reference_file"]).read_bytes())
         expected = arrays.pop("reward")
         reference = [(Transitions(**arrays), expected)]
-    return GuardedReward(reward, job["seed"], reference)
+    if job["reward"] == "potential":
+        gamma = maker.task.file.training.gamma
+        return SparseAndShaping(reward.potential, measures, gamma, job["seed"], reference)
+    return GuardedReward(reward.call, job["seed"], reference)
 
 
-def _report(checkpoint: Checkpoint, planned_step: int, job: Message, reward: RewardCall | None) -> Message:
+def _report(checkpoint: Checkpoint, planned_step: int, job: Message, reward: RewardBox | None) -> Message:
     trajectories = checkpoint.trajectories
     # The planned step, not the one reached: a long rollout may reach two planned steps at once.
     path = Path(job["out_dir"]) / f"{planned_step}.npz"
     path.write_bytes(dump_trajectories(trajectories))
     returns = None
-    if job["reward"] == "box" and reward is not None:
-        returns = [float(reward(t.transitions()).reward.sum()) for t in trajectories]
+    if job["reward"] in OF_CANDIDATES and reward is not None:
+        returns = [float(reward.call(t.transitions()).reward.sum()) for t in trajectories]
     return {
         "event": "checkpoint",
         "step": checkpoint.step,

@@ -8,6 +8,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from rewardsmith.contract.layout import ActionSpec
+from rewardsmith.contract.shaping import shaping_reward
 from rewardsmith.errors import CandidateError, FailureCode
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 from rewardsmith.worker.trainer.measures import Measures
@@ -111,6 +112,48 @@ class GuardedReward:
             raise CandidateError(
                 FailureCode.SLOW, f"{self._n_slow} calls took more than {SLOW_CALL_S * 1000:.0f} ms each"
             )
+
+
+class SparseAndShaping(GuardedReward):
+    """Pays the task's sparse success and the shaping term of a candidate's potential.
+
+    The term is computed here, from potentials alone: whatever the candidate's code does, it can make learning
+    slower or faster, and leaves the best policies as they are.
+
+    Args:
+        potential: the box's potential of states.
+        measures: the task's measures.
+        gamma: the learner's discount.
+        seed: as of `GuardedReward`.
+        reference: as of `GuardedReward`, with shaping terms.
+    """
+
+    def __init__(
+        self,
+        potential: Callable[[FloatArray], FloatArray],
+        measures: Measures,
+        gamma: float,
+        seed: int,
+        reference: list[tuple[Transitions, FloatArray]] | None = None,
+    ) -> None:
+        def shaped(batch: Transitions) -> RewardAnswer:
+            phi = potential(np.concatenate([batch.state, batch.next_state]))
+            n = len(batch)
+            term = shaping_reward(phi[:n], phi[n:], batch.terminated, gamma)
+            return RewardAnswer(reward=term, components={"shaping": term}, cpu_s=0.0)
+
+        super().__init__(shaped, seed, reference)
+        self._measures = measures
+
+    def __call__(self, batch: Transitions, env_reward: FloatArray, told: list[bool]) -> RewardAnswer:
+        """Return success and shaping term of each row, and both as components."""
+        answer = super().__call__(batch, env_reward, told)
+        flags = self._measures.flags(batch.next_state, told)
+        assert flags is not None
+        sparse = flags.astype(np.float64)
+        return RewardAnswer(
+            reward=sparse + answer.reward, components={"success": sparse, **answer.components}, cpu_s=0.0
+        )
 
 
 class RewardStatistics:

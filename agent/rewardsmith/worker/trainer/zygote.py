@@ -12,7 +12,7 @@ import torch
 
 from rewardsmith.errors import RewardsmithError
 from rewardsmith.services.sandbox.client import RewardClient
-from rewardsmith.services.sandbox.cores import FollowingCall
+from rewardsmith.services.sandbox.cores import FollowingClient
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.worker.forkserver import serve
 from rewardsmith.worker.trainer.jobs import SocketChannel, run_job
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
         client = RewardClient.from_wire(job["box"], fds[1:]) if job.get("box") else None
         with socket.socket(fileno=fds[0]) as connection:
             channel = SocketChannel(connection)
-            run_job(job, maker, measures, channel, FollowingCall(client) if client else None)
+            run_job(job, maker, measures, channel, FollowingClient(client) if client else None)
 
     serve(control, run)
     return 0

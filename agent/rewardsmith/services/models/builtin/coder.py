@@ -8,8 +8,8 @@ from rewardsmith.services.chat.calls import Ask, no_calls
 from rewardsmith.services.models.base import Broken, Proposal, ProposeRequest
 from rewardsmith.services.models.builtin.evolve import Mutator, Parent, crossover, parents_of, readable_genome
 from rewardsmith.services.models.builtin.grammar import Grammar
-from rewardsmith.services.models.builtin.render import render
-from rewardsmith.services.models.builtin.terms import Genome, Term
+from rewardsmith.services.models.builtin.render import render, render_potential
+from rewardsmith.services.models.builtin.terms import Genome, Term, as_potential
 from rewardsmith.services.models.islands import of_island
 
 _FRESH, _CROSSOVER = 0.4, 0.2
@@ -37,6 +37,7 @@ class BuiltinCoder:
         rng = random.Random(request.seed)
         brief = request.brief
         grammar = Grammar(brief)
+        draw_up = render_potential if brief.shaping else render
         mutator = Mutator(grammar)
         islands = [
             parents_of(of_island(request.history, i, self._config.islands), brief.layout)
@@ -50,11 +51,12 @@ class BuiltinCoder:
             if len(proposals) == request.n:
                 break
             parents = islands[len(proposals) % len(islands)]
-            genome, origin, names = _draw(rng, grammar, mutator, parents, joined)
-            if _identity(genome) in seen:
+            drawn, origin, names = _draw(rng, grammar, mutator, parents, joined)
+            genome = as_potential(drawn) if brief.shaping else drawn
+            if genome is None or _identity(genome) in seen:
                 continue
             seen.add(_identity(genome))
-            source = render(genome, brief.layout, brief.action)
+            source = draw_up(genome, brief.layout, brief.action)
             proposals.append(Proposal(source=source, origin=origin, parents=names, genome=genome.to_json()))
         return proposals
 

@@ -36,13 +36,47 @@ def above(x, floor):
     return np.clip(x - floor, -1e9, 1e9)
 ''',
 }
-_TAKEN = {"np", "math", "state", "action", "next_state", "components", "compute_reward", *_HELPERS}
+_POTENTIAL = '''\
+def potential(state):
+    """Return the potential of each row's state."""
+    return np.sum([*parts(state).values()], axis=0)
+
+
+def compute_reward(state, action, next_state):
+    """Return by how much the potential of each row rises, and each of its parts."""
+    before, after = parts(state), parts(next_state)
+    components = {name: after[name] - before[name] for name in after}
+    return np.sum([*components.values()], axis=0), components
+'''
+_OWN_NAMES = {
+    "np",
+    "math",
+    "state",
+    "action",
+    "next_state",
+    "components",
+    "compute_reward",
+    "parts",
+    "potential",
+}
+_TAKEN = {*_OWN_NAMES, *_HELPERS}
 _NAME_LENGTH = 40
 
 
 def render(genome: Genome, layout: StateLayout, action: ActionSpec) -> str:
     """Return source that defines `compute_reward` for the genome."""
     return _Renderer(layout, action).render(genome)
+
+
+def render_potential(genome: Genome, layout: StateLayout, action: ActionSpec) -> str:
+    """Return source that defines `potential`, and `compute_reward` as its difference, for the genome.
+
+    Args:
+        genome: made by `as_potential`.
+        layout: the task's state layout.
+        action: the task's action.
+    """
+    return _Renderer(layout, action, potential=True).render(genome)
 
 
 def number(value: float) -> str:
@@ -73,7 +107,9 @@ class _Names:
 class _Renderer:
     """Collects the lines of one source."""
 
-    def __init__(self, layout: StateLayout, action: ActionSpec) -> None:
+    def __init__(self, layout: StateLayout, action: ActionSpec, *, potential: bool = False) -> None:
+        self._is_potential = potential
+        self._now = "state" if potential else "next_state"
         self._fields = {field.name: field for field in layout.fields}
         self._action = action
         self._variables = _Names(_TAKEN, "_")
@@ -90,9 +126,16 @@ class _Renderer:
             entries.append(f'        "{name}": {self._product(term, said)},')
             sentences.append(_bullet(sentence(name, term, self._fields)))
         helpers = [_HELPERS[name] for name in _HELPERS if name in self._helpers]
-        body = [
+        head = [
             "def compute_reward(state, action, next_state):",
             '    """Return the reward of each row and its components.',
+        ]
+        tail = ["    return np.sum([*components.values()], axis=0), components"]
+        if self._is_potential:
+            head = ["def parts(state):", '    """Return the parts of the potential of each row\'s state.']
+            tail = ["    return components"]
+        body = [
+            *head,
             "",
             *sentences,
             '    """',
@@ -100,9 +143,10 @@ class _Renderer:
             "    components = {",
             *entries,
             "    }",
-            "    return np.sum([*components.values()], axis=0), components",
+            *tail,
         ]
-        return "\n\n".join([*helpers, "\n".join(body) + "\n"])
+        rest = [_POTENTIAL] if self._is_potential else []
+        return "\n\n".join([*helpers, "\n".join(body) + "\n", *rest])
 
     def _product(self, term: Term, said: Phrase) -> str:
         factors = [number(-term.weight if term.shape in ("linear", "effort") else term.weight)]
@@ -116,7 +160,7 @@ class _Renderer:
         return " * ".join(factors)
 
     def _close(self, gate: Gate, said: Phrase) -> str:
-        gap = self._quantity(gate.quantity, said, "next_state")
+        gap = self._quantity(gate.quantity, said, self._now)
         k = number(gate.sharpness / gate.quantity.span)
         expressions: dict[Shape, str] = {
             "exp": f"np.exp(-{k} * {gap})",
@@ -130,11 +174,13 @@ class _Renderer:
         if term.quantity is None:
             return self._assign(key, said.factor, self._plain(term))
         k = number(term.sharpness / term.quantity.span)
-        after = self._quantity(term.quantity, said, "next_state")
+        after = self._quantity(term.quantity, said, self._now)
+        # The slope of a potential may be as steep as that of an increment.
+        most = "100.0" if self._is_potential else "10.0"
         if term.shape == "linear":
-            expression = f"np.minimum({k} * {after}, 10.0)"
+            expression = f"np.minimum({k} * {after}, {most})"
         elif term.shape == "value":
-            expression = f"np.clip({k} * {after}, -10.0, 10.0)"
+            expression = f"np.clip({k} * {after}, -{most}, {most})"
         else:
             before = self._quantity(term.quantity, said, "state")
             change = f"{before} - {after}" if term.shape == "progress" else f"{after} - {before}"
@@ -157,7 +203,7 @@ class _Renderer:
 
     def _quantity(self, quantity: Quantity, said: Phrase, source: str) -> str:
         key = (quantity.kind, quantity.field, quantity.other, quantity.axes, quantity.target, source)
-        name = said.quantity if source == "next_state" else f"{said.quantity}_before"
+        name = said.quantity if source == self._now else f"{said.quantity}_before"
         return self._assign(key, name, self._reading(quantity, source))
 
     def _reading(self, quantity: Quantity, source: str) -> str:

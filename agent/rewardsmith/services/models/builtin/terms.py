@@ -139,6 +139,20 @@ class Genome:
         return Genome(tuple(_term_from_json(_mapping(term)) for term in terms))
 
 
+def as_potential(genome: Genome) -> Genome | None:
+    """Return the terms of a genome as functions of one state; None where it has none.
+
+    What a term pays for getting nearer becomes how near a state is, and actions and endings drop out.
+    """
+    shapes: dict[Shape, Shape] = {"progress": "linear", "rise": "value"}
+    terms = [
+        replace(term, shape=shapes.get(term.shape, term.shape)).gated(term.gate)
+        for term in genome.terms
+        if term.quantity is not None
+    ]
+    return Genome(tidy(terms)) if terms else None
+
+
 def _quantity_to_json(quantity: Quantity) -> dict[str, Any]:
     return {
         "kind": quantity.kind,

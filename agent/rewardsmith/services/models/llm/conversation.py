@@ -78,6 +78,7 @@ class Conversation:
         system = render(
             "coder/system.j2",
             output=self.output,
+            shaping=request.brief.shaping,
             max_magnitude=f"{MAX_MAGNITUDE:g}",
             max_components=MAX_COMPONENTS,
             max_terms=MAX_TERMS,
@@ -92,7 +93,13 @@ class Conversation:
         messages = self.messages(request)
         proposal = broken.proposal
         said = proposal.said or (self._said(proposal.source, proposal.genome) if proposal.source else "")
-        text = render("coder/repair.j2", code=str(broken.failure), message=broken.message, output=self.output)
+        text = render(
+            "coder/repair.j2",
+            code=str(broken.failure),
+            message=broken.message,
+            output=self.output,
+            shaping=request.brief.shaping,
+        )
         if broken.failure == FailureCode.EMPTY or not said:
             # No assistant message can be empty, so what is to be said joins the question.
             last = messages[-1]
@@ -106,12 +113,16 @@ class Conversation:
             "coder/initial.j2",
             goal=request.brief.goal,
             state_class=state_class(request.brief),
-            example=self._example(request) if self.few_shot and self.output == "code" else None,
+            example=self._example(request) if self._shows_example(request) else None,
             output=self.output,
             measures=self.measures,
             facts=request.brief.facts,
             remarks=remarks,
         )
+
+    def _shows_example(self, request: ProposeRequest) -> bool:
+        # The examples are rewards, not potentials.
+        return self.few_shot and self.output == "code" and not request.brief.shaping
 
     def _example(self, request: ProposeRequest) -> dict[str, str]:
         words = f"{request.brief.goal} {' '.join(f.name for f in request.brief.layout.fields)}".lower()

@@ -18,7 +18,7 @@ from rewardsmith.services.chat.base import ChatReply
 from rewardsmith.services.chat.structured import parse_as
 from rewardsmith.services.models.base import Proposal, TaskBrief
 from rewardsmith.services.models.builtin.quantities import Component, Quantities
-from rewardsmith.services.models.builtin.render import render
+from rewardsmith.services.models.builtin.render import render, render_potential
 from rewardsmith.services.models.builtin.terms import (
     MAX_TERMS,
     MAX_WEIGHT,
@@ -27,6 +27,7 @@ from rewardsmith.services.models.builtin.terms import (
     Quantity,
     Shape,
     Term,
+    as_potential,
     round3,
     tidy,
 )
@@ -149,8 +150,8 @@ class Template:
         try:
             answer = parse_as(TermsAnswer, reply)
             chosen = Genome(tidy(self._term(term) for term in answer.terms))
+            source = self._source(chosen)
             genome = {**chosen.to_json(), "answer": json.dumps(answer.model_dump())}
-            source = render(chosen, self._brief.layout, self._brief.action)
         except ValueError as error:
             failure, message = _failure(reply), clean(str(error))
         return Proposal(
@@ -162,6 +163,15 @@ class Template:
             message=message,
             said=clean(reply.text, _MAX_SAID_CHARS) if failure else "",
         )
+
+    def _source(self, genome: Genome) -> str:
+        brief = self._brief
+        if not brief.shaping:
+            return render(genome, brief.layout, brief.action)
+        potential = as_potential(genome)
+        if potential is None:
+            raise ValueError("no term looks at the state; choose measures of the state")
+        return render_potential(potential, brief.layout, brief.action)
 
     def _moving(self) -> list[Component]:
         """Return the numbers that tell something by themselves: a goal does so only beside something else."""
