@@ -11,6 +11,7 @@ from pathlib import Path
 from rewardsmith.config import BudgetConfig, ModelConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
 from rewardsmith.loop.setup import resolve
+from rewardsmith.services.tasks.catalog import load_task
 
 _DIGEST_LENGTH = 8
 _WITHOUT_EFFECT = {"workers", "sandbox", "allow_weak_sandbox", "task_folder", "task_file", "versions"}
@@ -116,6 +117,42 @@ def make_cells(
             root=root,
         )
         cells.append(Cell(task=config.task, label=variant.label, seed=seed, config=config))
+    return cells
+
+
+def evaluator_cells(
+    *,
+    tasks: Sequence[str],
+    seed: int,
+    settings: Sequence[str],
+    model: ModelConfig,
+    sandbox: SandboxName,
+    budget: BudgetConfig,
+    label: str,
+    root: Path = Path("runs"),
+) -> list[Cell]:
+    """Return for each task a run in which nothing is searched and `model` is the evaluator.
+
+    Raises:
+        RewardsmithError: a name, key or value is wrong, or the model cannot be used.
+    """
+    cells = []
+    for task in tasks:
+        has_expert = load_task(task).file.expert is not None
+        config = resolve(
+            task=task,
+            method="baselines",
+            settings=["store.episodes=60", *(["store.expert_episodes=60"] if has_expert else []), *settings],
+            model=model,
+            seed=seed,
+            workers=1,
+            sandbox=sandbox,
+            budget=budget,
+            root=root,
+        )
+        if config.evaluator is None:
+            raise ConfigError(f"--model {model.name}: it judges nothing; use a language model")
+        cells.append(Cell(task=config.task, label=label, seed=seed, config=config))
     return cells
 
 

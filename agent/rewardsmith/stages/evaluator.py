@@ -11,14 +11,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from rewardsmith.services.chat.base import ChatMessage, ChatRequest
-from rewardsmith.services.chat.calls import Ask
+from rewardsmith.services.chat.calls import Ask, ModelCall
 from rewardsmith.services.chat.structured import ask_for, schema_of
 from rewardsmith.services.models.base import TaskBrief
 from rewardsmith.services.models.llm.state_class import state_class
 from rewardsmith.services.prompting import render
+from rewardsmith.stages.evidence import sampled_states
+from rewardsmith.types import Trajectory
 
 RUBRIC_KEY = "rubric"
 TEMPERATURE = 0.0
+N_CHOICE_STATES = 10
 _MAX_COMPONENTS = 12
 _MAX_CHANGES = 5
 
@@ -56,6 +59,13 @@ class Critique(_Answer):
     changes: list[str] = []
     hacking_suspicion: Literal["none", "low", "high"] = "none"
     hacking_reason: str = ""
+
+
+class Choice(_Answer):
+    """Which of two episodes is better; the critique stands before the judgement."""
+
+    critique: str
+    better: Literal["first", "second"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +132,37 @@ class Evaluator:
         critique["components"] = critique["components"][:_MAX_COMPONENTS]
         critique["changes"] = critique["changes"][:_MAX_CHANGES]
         return critique, ""
+
+    def choice(
+        self,
+        key: str,
+        brief: TaskBrief,
+        first: Trajectory,
+        second: Trajectory,
+        rubric: Mapping[str, Any] | None,
+    ) -> ModelCall:
+        """Return the question which of two episodes did the task better; `Choice` is the form of its answer.
+
+        Nothing that was measured of the episodes stands in it.
+        """
+        rollouts = [
+            {
+                "which": which,
+                "length": len(episode),
+                "terminated": episode.terminated,
+                "rows": sampled_states(episode, brief.layout, N_CHOICE_STATES),
+            }
+            for which, episode in (("first", first), ("second", second))
+        ]
+        text = render(
+            "evaluator/choose.j2",
+            goal=brief.goal,
+            state_class=state_class(brief),
+            rubric=rubric,
+            rollouts=rollouts,
+            schema=_shown(schema_of(Choice)),
+        )
+        return ModelCall(key=key, asker="evaluator", request=self._request(Choice, text))
 
     def _request(self, form: type[BaseModel], text: str, images: tuple[bytes, ...] = ()) -> ChatRequest:
         return ChatRequest(

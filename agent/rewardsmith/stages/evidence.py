@@ -171,9 +171,14 @@ def _shares(answer: RewardAnswer) -> dict[str, float]:
     return {name: float(np.mean(centred * values)) / variance for name, values in answer.components.items()}
 
 
+def sampled_states(episode: Trajectory, layout: StateLayout, n: int = N_SAMPLED) -> list[dict[str, Any]]:
+    """Return up to `n` states of an episode, evenly chosen up to its last: `step`, and `state` as text."""
+    steps = np.unique(np.linspace(1, len(episode), min(n, len(episode))).astype(int))
+    return [{"step": int(step), "state": _state(episode.state[step], layout)} for step in steps]
+
+
 def _rollout(title: str, own: Rescored, index: int, layout: StateLayout) -> dict[str, Any]:
     episode, rows = own.store.trajectories[index], own.rows(index)
-    steps = np.unique(np.linspace(1, len(episode), min(N_SAMPLED, len(episode))).astype(int))
     return {
         "title": title,
         "return": float(own.returns[index]),
@@ -181,13 +186,13 @@ def _rollout(title: str, own: Rescored, index: int, layout: StateLayout) -> dict
         "length": len(episode),
         "rows": [
             {
-                "step": int(step),
-                "state": _state(episode.state[step], layout),
+                **sampled,
                 "components": ", ".join(
-                    f"{name} {values[rows][step - 1]:.3g}" for name, values in own.answer.components.items()
+                    f"{name} {values[rows][sampled['step'] - 1]:.3g}"
+                    for name, values in own.answer.components.items()
                 ),
             }
-            for step in steps
+            for sampled in sampled_states(episode, layout)
         ],
     }
 

@@ -1,4 +1,4 @@
-"""`rewardsmith bench`: what methods, rankings and evaluators are worth, measured here."""
+"""`rewardsmith bench methods`: methods side by side under one judge and one ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rewardsmith.cli.console import Column, count, note, number, say, say_json, say_table
+from rewardsmith.cli.bench.common import (
+    QUICK_SEEDS,
+    QUICK_TASKS,
+    TASKS,
+    JobsOption,
+    QuickOption,
+    SandboxOption,
+    SeedsOption,
+    SetOption,
+    TasksOption,
+    end,
+    run_cells,
+)
+from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
 from rewardsmith.cli.run import SandboxChoice, usable_cores
 
 if TYPE_CHECKING:
-    from rewardsmith.campaign.cells import Cell
-    from rewardsmith.campaign.running import Outcome
     from rewardsmith.campaign.summary import Against, Row
     from rewardsmith.stages.comparison import Interval
 
-app = typer.Typer(
-    help="Measure methods, rankings and evaluators; every command goes on where it was.", no_args_is_help=True
-)
-
-EXIT_UNFINISHED = 3
-
-TASKS = ("classic/pendulum", "classic/mountain-car", "metaworld/drawer-open", "metaworld/plate-slide")
 VARIANTS = (
     "rewardsmith",
     "eureka 8 x 3: eureka,propose.candidates=8,stop.iterations=3",
@@ -32,49 +36,22 @@ VARIANTS = (
 )
 BASELINES = "baselines"
 BASELINE_SEEDS = 5
-QUICK_TASKS = ("classic/pendulum", "classic/mountain-car")
-QUICK_SEEDS = 2
-
-TasksOption = Annotated[
-    list[str] | None, typer.Option("--task", metavar="TASK", help="A task; may be given often.")
-]
-SeedsOption = Annotated[
-    int | None, typer.Option("--seeds", min=1, metavar="N", help="Seeds: 0 to N - 1.", show_default=False)
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Runs at a time; the usable cores if left out."),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Change a key for all runs, as in `rewardsmith run`."
-    ),
-]
-SandboxOption = Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")]
-QuickOption = Annotated[
-    bool,
-    typer.Option(
-        "--quick", metavar="", help="Two quick tasks and two seeds: minutes, and no more than a first look."
-    ),
-]
-
-
-@app.command(
-    "methods",
-    epilog="Examples:\n\n"
+EPILOG = (
+    "Examples:\n\n"
     "  rewardsmith bench methods --quick\n\n"
     "  rewardsmith bench methods --method rewardsmith --method card --model openai/gpt-5-mini --seeds 3\n\n"
-    "  rewardsmith bench methods --method card --method 'no preference: card,feedback.preference=false'",
+    "  rewardsmith bench methods --method card --method 'no preference: card,feedback.preference=false'"
 )
+
+
 def methods(
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
-            metavar="[LABEL: ]METHOD[,KEY=VALUE]...",
-            help="A method, keys changed, under a label; may be given often. The first is compared with "
-            "the others.",
+            metavar="METHOD",
+            help="A method, some keys changed, under a label of its own: [LABEL: ]METHOD[,KEY=VALUE]... "
+            "May be given often; the first is compared with the others.",
         ),
     ] = None,
     task: TasksOption = None,
@@ -100,10 +77,11 @@ def methods(
 ) -> None:
     """Run methods on tasks with several seeds, and compare fitness and cost.
 
-    Without options: the default method, Eureka with 8 candidates and 3 iterations, and the default method
-    without one of its parts each, on four tasks with five seeds. All runs of a task share its judge and its
-    baselines; steps of the store and of judging count. Run the same again to go on with what was cut off, or
-    to see the table again.
+    Without options: the default method, Eureka with 8 candidates and 3
+    iterations, and the default method without one of its parts each, on
+    four tasks with five seeds. All runs of a task share its judge and its
+    baselines; steps of the store and of judging count. Run the same again
+    to go on with what was cut off, or to see the table again.
     """
     from rewardsmith.campaign.cells import Variant, make_cells
     from rewardsmith.campaign.summary import against, span_of, summarise
@@ -130,7 +108,7 @@ def methods(
         settings=task_settings,
         **shared,
     )
-    outcomes = _run(out, [*baselines, *compared], jobs)
+    outcomes = run_cells(out, [*baselines, *compared], jobs)
     arms = {
         o.cell.task: o.result["final"]["arms"] for o in outcomes if o.cell.label == BASELINES and o.result
     }
@@ -151,111 +129,7 @@ def methods(
         )
     else:
         _show_methods(rows, arms, compared_with)
-    _end(outcomes)
-
-
-@app.command(
-    "ranking",
-    epilog="Examples:\n\n  rewardsmith bench ranking --quick\n\n"
-    "  rewardsmith bench ranking --task metaworld/drawer-open --rule pairwise --rule card_code --seeds 1",
-)
-def ranking(
-    task: TasksOption = None,
-    rule: Annotated[
-        list[str] | None,
-        typer.Option("--rule", metavar="RULE", help="A value of gate.rule; may be given often."),
-    ] = None,
-    seeds: SeedsOption = None,
-    solved_at: Annotated[
-        float, typer.Option(metavar="X", help="Fitness from which on a policy counts as good enough.")
-    ] = 0.9,
-    settings: SetOption = None,
-    jobs: JobsOption = None,
-    sandbox: SandboxOption = SandboxChoice.auto,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the runs.")] = DEFAULT_ROOT
-    / "bench-ranking",
-    quick: QuickOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Train the proposals that each rule ranks first, and count those that succeed.
-
-    1,500 random proposals of `builtin` are ranked once by each rule, on a store of random episodes and on one
-    with the task's own expert in it; the first six are trained at the task's whole budget. `none` ranks
-    nothing.
-    """
-    from rewardsmith.campaign.cells import make_cells
-    from rewardsmith.campaign.ranking import RULES, rank_rows, ranking_variants
-
-    unknown = next((name for name in rule or () if name not in RULES), None)
-    if unknown is not None:
-        raise typer.BadParameter(f"{unknown!r} is none of {', '.join(RULES)}", param_hint="--rule")
-    cells = make_cells(
-        tasks=task or (QUICK_TASKS if quick else TASKS[1:]),
-        variants=ranking_variants(rule or RULES),
-        seeds=range(seeds or (QUICK_SEEDS if quick else 3)),
-        settings=settings or (),
-        sandbox=sandbox.value,
-    )
-    outcomes = _run(out, cells, jobs)
-    rows = rank_rows(outcomes, solved_at)
-    if as_json:
-        say_json({"cores": usable_cores(), "solved_at": solved_at, "rows": [asdict(row) for row in rows]})
-    else:
-        columns = (
-            Column(title="task"),
-            Column(title="store"),
-            Column(title="rule"),
-            Column(title="trained", align="right"),
-            Column(title="solved", align="right"),
-            Column(title="share", align="right"),
-            Column(title="at half", align="right"),
-            Column(title="fitness", align="right"),
-            Column(title="not ranked", align="right"),
-        )
-        say_table(
-            columns,
-            [
-                [
-                    row.task,
-                    row.store,
-                    row.rule,
-                    str(row.trained),
-                    str(row.solved),
-                    number(row.solved / row.trained if row.trained else None),
-                    number(row.solved_half / row.trained if row.trained else None),
-                    number(row.fitness),
-                    f"{row.undetermined} of {row.runs}",
-                ]
-                for row in rows
-            ],
-        )
-        say(f"solved: fitness of {solved_at:g} or more at one of two checkpoints; at half: at the first")
-    _end(outcomes)
-
-
-def _run(out: Path, cells: "Sequence[Cell]", jobs: int | None) -> "list[Outcome]":
-    from rewardsmith.campaign.running import Campaign
-
-    n_done = 0
-
-    def told(outcome: "Outcome") -> None:
-        nonlocal n_done
-        n_done += 1
-        cell = outcome.cell
-        how = "failed" if outcome.result is None else f"{outcome.wall_s:.0f} s"
-        note(f"{n_done}/{len(cells)}  {cell.task}  {cell.label}  seed {cell.seed}  {how}")
-
-    note(f"{len(cells)} runs in {out}")
-    return Campaign(out).run(cells, jobs=jobs or usable_cores(), on_outcome=told)
-
-
-def _end(outcomes: "Sequence[Outcome]") -> None:
-    failed = [outcome for outcome in outcomes if outcome.result is None]
-    for outcome in failed:
-        note(f"{outcome.folder}: {outcome.error}")
-    if failed:
-        note(f"{len(failed)} runs did not end; the same command goes on with them")
-        raise typer.Exit(EXIT_UNFINISHED)
+    end(outcomes)
 
 
 def _show_methods(

@@ -1,0 +1,6 @@
+"""A controller that solves the acrobot, for stores that are to hold more than random episodes."""
+
+
+def make(env):
+    """Return the policy `act(observation)`: push the elbow the way the shoulder swings, which pumps energy."""
+    return lambda observation: 2 if observation[4] < 0.0 else 0
