@@ -29,7 +29,9 @@ from rewardsmith.services.sandbox.factory import BACKENDS
 from rewardsmith.services.sandbox.forked import ForkedSandbox
 from rewardsmith.services.tasks.catalog import load_task
 from rewardsmith.services.tasks.schema import Task
-from rewardsmith.types import RewardAnswer, Transitions
+from rewardsmith.stages.preference import preference_accuracy, preference_pairs
+from rewardsmith.stages.store import TrajectoryStore
+from rewardsmith.types import RewardAnswer, Trajectory, Transitions
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardSource, baseline_source
 from rewardsmith.worker.trainer.taskenv import EnvMaker
@@ -47,6 +49,7 @@ def compute_reward(state, action, next_state):
 TASK = "metaworld/drawer-open"
 N_ROUNDS = 8
 N_CALLS = 2000
+N_STORED_STEPS = 200_000
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,53 @@ def _median_us(call: Callable[[Transitions], RewardAnswer], batch: Transitions) 
     return 1e6 * statistics.median(times)
 
 
+def preference_scoring() -> Iterator[Row]:
+    """A store of 200,000 steps scored by one reward: in its box in large batches, and step by step."""
+    task = load_task(TASK)
+    store = _made_up_store(task.layout.dim, n_steps=N_STORED_STEPS)
+    pairs = preference_pairs(store.fitness, store.progress, min_gap=0.01)
+    call = in_process_reward(task)
+    started = time.perf_counter()
+    looped = np.array(
+        [call(store.transitions.take(slice(i, i + 1))).reward[0] for i in range(len(store.transitions))]
+    )
+    score = preference_accuracy(store.returns(looped)[None, :], pairs)
+    looped_s = time.perf_counter() - started
+    yield Row(f"TPE over {N_STORED_STEPS:,} steps, step by step in-process", looped_s, "s")
+    with ExitStack() as stack:
+        for name, sandbox in _backends(stack).items():
+            spec = RewardSpec(layout=task.layout, action=ActionSpec(dim=4))
+            with sandbox.open(REWARD, spec, SandboxLimits()) as process:
+                process.call(store.transitions.take(slice(0, spec.max_rows)))
+                started = time.perf_counter()
+                answer = process.call(store.transitions)
+                batched = preference_accuracy(store.returns(answer.reward)[None, :], pairs)
+                taken_s = time.perf_counter() - started
+            if score is None or batched is None or abs(score[0] - batched[0]) > 1e-12:
+                raise AssertionError(f"the scores differ: {score} step by step, {batched} in {name}")
+            ratio = looped_s / taken_s
+            what = f"TPE over {N_STORED_STEPS:,} steps, step by step / {name}, with the same score"
+            yield Row(what, ratio, "ratio", ">= 20", ratio >= 20.0)
+
+
+def _made_up_store(dim: int, n_steps: int, length: int = 50) -> TrajectoryStore:
+    rng = np.random.default_rng(0)
+    episodes = [
+        Trajectory(
+            state=rng.normal(size=(length + 1, dim)),
+            action=rng.normal(size=(length, 4)),
+            terminated=False,
+            fitness=float(rng.random() > 0.7),
+            progress=float(rng.random()),
+            success=None,
+            success_last=None,
+            origin="made up",
+        )
+        for _ in range(n_steps // length)
+    ]
+    return TrajectoryStore().grown(episodes, "made up")
+
+
 def command_start() -> Iterator[Row]:
     """`rewardsmith --help` beside a bare interpreter."""
     bare = _median_s([sys.executable, "-c", "pass"])
@@ -191,6 +241,7 @@ def _median_s(command: list[str]) -> float:
 BENCHMARKS = {
     "training": training_throughput,
     "calls": reward_calls,
+    "preference": preference_scoring,
     "start": command_start,
 }
 

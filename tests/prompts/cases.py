@@ -196,6 +196,9 @@ def prompts_of(brief, *, full=None, critique_of=None, broken=None, rubric=RUBRIC
         for crossover in (0.0, 1.0):
             breeder = coder_of(output, islands=2, crossover=crossover)
             breeder.propose(replace(request, n=1, history=judged), asked)
+        potential = replace(request, n=1, brief=replace(brief, shaping=True))
+        coder.propose(potential, asked)
+        coder.repair(potential, [broken_by(FailureCode.SIGNATURE, "no potential")], 1, asked)
         for code in FailureCode:
             rows = [broken_by(code, "line 3: it is wrong", REWARD.format(weight=2.0)), broken_by(code, "why")]
             coder.repair(request, broken or rows, 1, asked)
@@ -207,7 +210,10 @@ def prompts_of(brief, *, full=None, critique_of=None, broken=None, rubric=RUBRIC
     evaluator.critique("k", brief, REWARD.format(weight=1.0), measured, rubric, (b"png",))
     nothing = evidence(feedback=FeedbackConfig(), process=None, rollouts=[], preference=None)
     evaluator.critique("k", brief, REWARD.format(weight=1.0), nothing, None)
-    return found | {f"evaluator {i}": spoken(request) for i, request in enumerate(asked.requests)}
+    told = {f"evaluator {i}": spoken(request) for i, request in enumerate(asked.requests)}
+    first, second = store_of(brief, n=2).trajectories
+    choices = [evaluator.choice("k", brief, first, second, shown) for shown in (rubric, None)]
+    return found | told | {f"choice {i}": spoken(call.request) for i, call in enumerate(choices)}
 
 
 def spoken(request):

@@ -50,6 +50,7 @@ def checkpoint(step=10, statistics=(), **changes):
         "success": [True, False],
         "success_last": [False, False],
         "length": [3, 5],
+        "own_return": 1.5,
         "statistics": list(statistics),
         **changes,
     }

@@ -42,6 +42,10 @@ class Candidate:
     checkpoints: list[Mapping[str, Any]] = field(default_factory=list)
     confirmed: list[Mapping[str, Any]] = field(default_factory=list)
     """Final checkpoints of trainings at full budget, one for each fresh seed."""
+    rank_correlation: float | None = None
+    """Of return and fitness over its judged episodes."""
+    goodhart_step: int | None = None
+    """The step after which its return rose and fitness fell."""
 
     @property
     def source(self) -> str:

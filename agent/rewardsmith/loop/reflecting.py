@@ -12,7 +12,8 @@ from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.models.base import Turn
-from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
+from rewardsmith.services.sandbox.base import RewardProcess, RewardSpec, SandboxLimits
+from rewardsmith.stages.diagnostics import stretched
 from rewardsmith.stages.evaluator import Evaluator
 from rewardsmith.stages.evidence import (
     evidence,
@@ -24,6 +25,7 @@ from rewardsmith.stages.evidence import (
 )
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.trajectories import load_trajectories
+from rewardsmith.types import RewardAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +94,13 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
         try:
             with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
                 own = rescore(process, rollouts) if rollouts is not None else None
+                far = _far(process, rollouts) if rollouts is not None else None
                 preference = preference_feedback(rescore(process, stored), method.gate)
         except CandidateError as error:
-            own, preference, failure = None, None, f"{error.code}: {error.message}"
+            own, far, preference, failure = None, None, None, f"{error.code}: {error.message}"
         found = evidence(
             feedback=method.feedback,
-            process=process_feedback(candidate.checkpoints, own) if candidate.is_trained else None,
+            process=process_feedback(candidate.checkpoints, own, far) if candidate.is_trained else None,
             rollouts=rollout_feedback(own, session.task.layout) if own is not None else [],
             preference=preference,
             failure=failure,
@@ -120,6 +123,14 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
     )
     found = session.objects.get_json(answer["evidence"])
     return _Measured(evidence=found, extremes=answer["extremes"] and tuple(answer["extremes"]))
+
+
+def _far(process: RewardProcess, rollouts: TrajectoryStore) -> RewardAnswer | None:
+    """Ask about states that no one has seen; a candidate need not have an answer to that."""
+    try:
+        return process.call(stretched(rollouts.transitions))
+    except CandidateError:
+        return None
 
 
 def _own_rollouts(session: Session, candidate: Candidate) -> TrajectoryStore | None:

@@ -3,6 +3,7 @@
 from rewardsmith.errors import BudgetExhausted
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.confirm import confirm
+from rewardsmith.loop.diagnosing import diagnose
 from rewardsmith.loop.halving import train_candidates
 from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
 from rewardsmith.loop.reflecting import reflect
@@ -64,6 +65,7 @@ def _iterate(session: Session, state: SearchState) -> list[Candidate]:
     train_candidates(session, state, chosen)
     confirm(session, state)
     _select(session, state)
+    diagnose(session, state, chosen)
     forget_losers(session, state)
     return chosen
 

@@ -13,6 +13,7 @@ import numpy as np
 from rewardsmith.config import FeedbackConfig, GateConfig
 from rewardsmith.contract.layout import StateLayout
 from rewardsmith.services.sandbox.base import RewardProcess
+from rewardsmith.stages.diagnostics import component_remarks, goodhart_step, rank_correlation, shares
 from rewardsmith.stages.gates import in_words
 from rewardsmith.stages.preference import PreferencePairs, preference_accuracy, preference_pairs
 from rewardsmith.stages.selection import mean, summary
@@ -59,12 +60,15 @@ def rescore(process: RewardProcess, store: TrajectoryStore) -> Rescored:
     return Rescored(store=store, answer=process.call(store.transitions))
 
 
-def process_feedback(checkpoints: Sequence[Mapping[str, Any]], own: Rescored | None) -> dict[str, Any]:
+def process_feedback(
+    checkpoints: Sequence[Mapping[str, Any]], own: Rescored | None, far: RewardAnswer | None = None
+) -> dict[str, Any]:
     """Return how training went.
 
     Args:
         checkpoints: judged policies as the journal holds them.
         own: rollouts of the last policy, or None.
+        far: what the candidate answers to them with their states stretched, or None.
     """
     rows = [
         {
@@ -75,11 +79,17 @@ def process_feedback(checkpoints: Sequence[Mapping[str, Any]], own: Rescored | N
         for c in checkpoints
     ]
     windows = [window for c in checkpoints for window in c["statistics"] if window.get("components")]
-    shares = _shares(own.answer) if own is not None else {}
+    brought = shares(own.answer) if own is not None else {}
+    remarks = component_remarks(own.answer, far) if own is not None else {}
     return {
         "episodes": len(checkpoints[0]["fitness"]) if checkpoints else 0,
         "checkpoints": rows,
-        "components": [_component(name, windows, shares) for name in _names(windows)],
+        "components": [
+            _component(name, windows, brought.get(name), remarks.get(name, [])) for name in _names(windows)
+        ],
+        "rank_correlation": rank_correlation(checkpoints),
+        "goodhart_step": goodhart_step(checkpoints),
+        "reward_std": None if own is None else float(own.answer.reward.std()),
     }
 
 
@@ -144,7 +154,7 @@ def _names(windows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _component(
-    name: str, windows: Sequence[Mapping[str, Any]], shares: Mapping[str, float]
+    name: str, windows: Sequence[Mapping[str, Any]], share: float | None, remarks: Sequence[str]
 ) -> dict[str, Any]:
     rows = [window["components"][name] for window in windows if name in window["components"]]
     low, high = min(row["min"] for row in rows), max(row["max"] for row in rows)
@@ -154,21 +164,9 @@ def _component(
         "stds": [row["std"] for row in rows],
         "min": low,
         "max": high,
-        "share": shares.get(name),
-        "remark": "never changes" if high - low <= _CONSTANT else "",
+        "share": share,
+        "remark": "never changes" if high - low <= _CONSTANT else "; ".join(remarks),
     }
-
-
-def _shares(answer: RewardAnswer) -> dict[str, float]:
-    """Return which share of the reward's variance each component brings.
-
-    The shares add up to one where the components add up to the reward.
-    """
-    variance = float(np.var(answer.reward))
-    if variance <= _CONSTANT:
-        return {}
-    centred = answer.reward - answer.reward.mean()
-    return {name: float(np.mean(centred * values)) / variance for name, values in answer.components.items()}
 
 
 def sampled_states(episode: Trajectory, layout: StateLayout, n: int = N_SAMPLED) -> list[dict[str, Any]]:

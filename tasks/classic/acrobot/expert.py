@@ -2,5 +2,5 @@
 
 
 def make(env):
-    """Return the policy `act(observation)`: push the elbow the way the shoulder swings, which pumps energy."""
+    """Return the policy `act(observation)`: push against the shoulder's swing, which pumps energy."""
     return lambda observation: 2 if observation[4] < 0.0 else 0
