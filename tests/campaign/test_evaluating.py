@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 
@@ -61,14 +62,16 @@ def test_pairs_go_from_the_hardest_to_the_easiest():
 
 
 def judge(body):
-    """Choose the episode whose last state has the pole higher; write a rubric where one is asked for."""
+    """Choose the episode with the higher pole on average; write a rubric where one is asked for."""
     text = body["messages"][-1]["content"]
     if "write the rubric" in text:
         return json.dumps(RUBRIC)
     first, second = text.split("The second episode")
-    heights = [float(re.findall(r"heading \[(-?[\d.e-]+)", part)[-1]) for part in (first, second)]
+    heights = [
+        statistics.mean(map(float, re.findall(r"heading \[(-?[\d.e-]+)", part))) for part in (first, second)
+    ]
     better = "first" if heights[0] >= heights[1] else "second"
-    return json.dumps({"critique": "The pole ends higher.", "better": better})
+    return json.dumps({"critique": "The pole is higher.", "better": better})
 
 
 def bench(folder, server, *more):
