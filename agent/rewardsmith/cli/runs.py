@@ -38,6 +38,8 @@ _TRAINED = (
     Column(title="pref", align="right"),
     Column(title="fitness", align="right"),
     Column(title="fitness by step", fold=True, from_width=72),
+    Column(title="rank corr", align="right", from_width=110),
+    Column(title="Goodhart", align="right", from_width=110),
     Column(title="confirmed", align="right"),
     Column(title="end", fold=True),
 )
@@ -164,13 +166,33 @@ def _show_iteration(
     if iteration.failures:
         reasons = ", ".join(f"{n} {reason}" for reason, n in iteration.failures.items())
         say(f"  turned down: {reasons}")
-    undetermined = "; undetermined, since no pair differs" if iteration.undetermined else ""
-    say(f"  ranked on {iteration.n_trajectories} trajectories, {iteration.n_pairs} pairs{undetermined}")
+    if record.config.method.gate.rule == "none":
+        say("  not ranked, as gate.rule has it")
+    else:
+        undetermined = "; undetermined, since no pair differs" if iteration.undetermined else ""
+        say(f"  ranked on {iteration.n_trajectories} trajectories, {iteration.n_pairs} pairs{undetermined}")
     if iteration.trained:
         n_rungs = len(record.config.method.train.rungs)
         say_table(_TRAINED, [_trained_cells(t, n_rungs, proposals.get(t.id)) for t in iteration.trained])
+    nearest = _nearest(iteration.epic)
+    if nearest is not None:
+        say(f"  most alike of these and the best (EPIC distance, 0 to 1): {nearest}")
     if iteration.best is not None:
         say(f"  best so far: {iteration.best['id']}, fitness {number(iteration.best['fitness'])}")
+
+
+def _nearest(epic: Mapping[str, Any] | None) -> str | None:
+    """Return the two rewards of the smallest distance, in words; None where no two were compared."""
+    if epic is None:
+        return None
+    ids, rows = epic["ids"], epic["distances"]
+    pairs = [
+        (rows[i][j], f"{ids[j]} and {ids[i]}")
+        for i in range(len(ids))
+        for j in range(i)
+        if rows[i][j] is not None
+    ]
+    return f"{min(pairs)[1]}, {number(min(pairs)[0])}" if pairs else None
 
 
 def _trained_cells(trained: "TrainedRecord", n_rungs: int, proposal: "Proposal | None") -> list[str]:
@@ -183,6 +205,8 @@ def _trained_cells(trained: "TrainedRecord", n_rungs: int, proposal: "Proposal |
         number(trained.preference, 3),
         number(max(fitness, default=None)),
         " ".join(judged) or "-",
+        number(trained.rank_correlation),
+        count(trained.goodhart_step),
         number(trained.confirmed["fitness"] if trained.confirmed else None),
         trained.end(n_rungs),
     ]

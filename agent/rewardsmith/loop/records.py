@@ -38,6 +38,8 @@ class TrainedRecord:
         is_stopped: whether it was left behind after the last of them.
         confirmed: means of its full trainings with fresh seeds, or None where it was not confirmed.
         failure: why it was turned down in training, or None.
+        rank_correlation: of return and fitness over its judged episodes, or None.
+        goodhart_step: the step after which its return rose and fitness fell, or None.
     """
 
     id: str
@@ -47,6 +49,8 @@ class TrainedRecord:
     is_stopped: bool = False
     confirmed: Judged | None = None
     failure: str | None = None
+    rank_correlation: float | None = None
+    goodhart_step: int | None = None
 
     def end(self, n_rungs: int) -> str:
         """Return in a few words how far its training got, of `n_rungs` rungs."""
@@ -78,6 +82,8 @@ class IterationRecord:
         undetermined: whether no pair differed, so that nothing could be ranked.
         trained: the candidates that were chosen, best-ranked first.
         best: the best of the whole run after this iteration, with `id` and its means; None before.
+        epic: the EPIC distances between what was trained and the best: `ids`, and `distances` as rows; None
+            before.
     """
 
     number: int
@@ -90,6 +96,7 @@ class IterationRecord:
     undetermined: bool = False
     trained: tuple[TrainedRecord, ...] = ()
     best: Mapping[str, Any] | None = None
+    epic: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +256,7 @@ def _iterations(
             undetermined=prefer.get("undetermined", False),
             trained=tuple(_trained(row, prefix, answers, decisions) for row in prefer.get("chosen", ())),
             best=_best(select),
+            epic=decisions.get(f"{prefix}/diagnose", {}).get("epic"),
         )
 
 
@@ -278,6 +286,7 @@ def _trained(
         cut = decisions.get(f"{trained_in}/rung{rung}")
         is_stopped = cut is not None and row["id"] not in cut["kept"]
         rung += 1
+    diagnosed = decisions.get(f"{trained_in}/diagnose", {}).get("candidates", {}).get(row["id"], {})
     again = 0
     while (answer := answers.get(f"{iteration}/c{index}/confirm/s{again}")) is not None:
         failure = failure or _failure(answer)
@@ -289,6 +298,8 @@ def _trained(
         rungs_done=rung - 1,
         is_stopped=is_stopped,
         failure=failure,
+        rank_correlation=diagnosed.get("rank_correlation"),
+        goodhart_step=diagnosed.get("goodhart_step"),
         confirmed=next((judged[row["id"]] for judged in _confirmed(decisions) if row["id"] in judged), None),
     )
 
