@@ -56,11 +56,16 @@ class RankingRow:
     undetermined: int
 
 
-def ranking_variants(rules: Sequence[str] = RULES, stores: Sequence[str] = tuple(STORES)) -> list[Variant]:
-    """Return one variant of the default method for each store and rule, labelled `store/rule`."""
+def ranking_variants(rules: Sequence[str] = RULES, settings: Sequence[str] = ()) -> list[Variant]:
+    """Return one variant of the default method for each store and rule, labelled `store/rule`.
+
+    Args:
+        rules: values of `gate.rule`.
+        settings: `key=value` that go before ours.
+    """
     return [
-        Variant(f"{store}/{rule}", "rewardsmith", (*SETTINGS, *STORES[store], f"gate.rule={rule}"))
-        for store in stores
+        Variant(f"{store}/{rule}", "rewardsmith", (*SETTINGS, *of_store, *settings, f"gate.rule={rule}"))
+        for store, of_store in STORES.items()
         for rule in rules
     ]
 

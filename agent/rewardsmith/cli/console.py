@@ -121,6 +121,11 @@ def number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def plural(n: int, noun: str) -> str:
+    """Return a number with its noun: `1 seed`, `2 seeds`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def count(value: int | None) -> str:
     """Return a whole number with its thousands apart, `-` where there is none."""
     return "-" if value is None else f"{value:,}"

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
+from rewardsmith.cli.console import Column, count, number, plural, say, say_json, say_table
 from rewardsmith.cli.verdicts import WINNER, interval, verdicts, why_not_normalised
 from rewardsmith.config import WEAK_SANDBOX_NOTICE
 from rewardsmith.loop.records import REWARD_FILE
@@ -66,7 +66,7 @@ def _show_winner(result: Mapping[str, Any]) -> None:
         return
     fitness, progress = number(winner["fitness"]), number(winner["progress"])
     seeds = winner["confirmed_seeds"]
-    how = f"confirmed over {seeds} seeds" if seeds else "from one short training"
+    how = f"confirmed with {plural(seeds, 'fresh seed')}" if seeds else "from one training"
     say(f"Winner: {winner['id']} ({winner['origin']}), fitness {fitness}, progress {progress}, {how}")
 
 

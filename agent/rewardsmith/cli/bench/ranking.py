@@ -22,6 +22,7 @@ from rewardsmith.cli.bench.common import (
 from rewardsmith.cli.console import Column, number, say, say_json, say_table
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
 from rewardsmith.cli.run import SandboxChoice, usable_cores
+from rewardsmith.errors import ConfigError
 
 EPILOG = (
     "Examples:\n\n  rewardsmith bench ranking --quick\n\n"
@@ -58,12 +59,11 @@ def ranking(
 
     unknown = next((name for name in rule or () if name not in RULES), None)
     if unknown is not None:
-        raise typer.BadParameter(f"{unknown!r} is none of {', '.join(RULES)}", param_hint="--rule")
+        raise ConfigError(f"--rule {unknown}: it is none of {', '.join(RULES)}")
     cells = make_cells(
         tasks=task or (QUICK_TASKS if quick else TASKS[1:]),
-        variants=ranking_variants(rule or RULES),
+        variants=ranking_variants(rule or RULES, settings or ()),
         seeds=range(seeds or (QUICK_SEEDS if quick else 3)),
-        settings=settings or (),
         sandbox=sandbox.value,
     )
     outcomes = run_cells(out, cells, jobs)
