@@ -65,8 +65,10 @@ class GateConfig(_Part):
     """Of our rules: a candidate that orders a smaller share of pairs rightly is not trained."""
     min_gap: float = Field(default=0.01, ge=0)
     """Pairs of equal fitness whose progress differs by less are not compared."""
+    min_pairs: int = Field(default=10, gt=0)
+    """Of our rules: with fewer pairs to compare nothing is determined."""
     when_undetermined: Literal["train", "skip"] = "train"
-    """What to do where no pair of trajectories differs."""
+    """What to do where too few trajectories differ to tell rewards apart."""
 
 
 class TrainConfig(_Part):

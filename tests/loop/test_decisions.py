@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rewardsmith.config import MethodConfig, SelectConfig
+from rewardsmith.config import GateConfig, MethodConfig, SelectConfig
 from rewardsmith.contract.layout import ActionSpec, StateField, StateLayout
 from rewardsmith.errors import BudgetExhausted, FailureCode
 from rewardsmith.loop import full_budget, proposing, search
@@ -22,7 +22,7 @@ from rewardsmith.stages.screening import Screened
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.types import Trajectory
 
-METHOD = MethodConfig(select=SelectConfig(finalists=2))
+METHOD = MethodConfig(select=SelectConfig(finalists=2), gate=GateConfig(min_pairs=1))
 
 
 def checkpoint(fitness, progress=0.0):

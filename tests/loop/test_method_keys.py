@@ -43,6 +43,7 @@ BUILTIN = {
     "gate.rule": Change("card_code", "decision i01/prefer"),
     "gate.threshold": Change("1.0", "decision i01/prefer"),
     "gate.min_gap": Change("1.0", "decision i01/prefer", ("task.fitness=success",)),
+    "gate.min_pairs": Change("10000", "decision i01/prefer"),
     "gate.when_undetermined": Change("skip", "decision i01/prefer", ("gate.rule=card_paper",)),
     "train.keep": Change("1", "decision i01/prefer"),
     "train.max_correlation": Change("0.001", "decision i01/prefer"),

@@ -11,7 +11,7 @@ from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.types import Trajectory
 
 PAIRWISE, SUCCESS, PAPER, CODE, NONE = (
-    GateConfig(rule=rule) for rule in ("pairwise", "success", "card_paper", "card_code", "none")
+    GateConfig(rule=rule, min_pairs=1) for rule in ("pairwise", "success", "card_paper", "card_code", "none")
 )
 
 
@@ -70,6 +70,11 @@ def test_success_alone_is_compared_where_the_rule_says_so():
     graded = store_of(episode(2, False, 0.2), episode(2, False, 0.8))
     assert scores(SUCCESS, [1, 2], store=graded) is None
     assert needed(SUCCESS) == GateConfig().threshold
+
+
+def test_too_few_pairs_determine_nothing():
+    few = GateConfig(min_pairs=6), GateConfig(min_pairs=7), GateConfig(rule="success", min_pairs=7)
+    assert [scores(gate, [5, 4, 3, 2, 1]) for gate in few] == [[1.0], None, None]
 
 
 def test_without_a_rule_nothing_is_ranked_and_all_pass():

@@ -169,7 +169,7 @@ def _show_iteration(
     if record.config.method.gate.rule == "none":
         say("  not ranked, as gate.rule has it")
     else:
-        undetermined = "; undetermined, since no pair differs" if iteration.undetermined else ""
+        undetermined = "; undetermined, too few differ" if iteration.undetermined else ""
         say(f"  ranked on {iteration.n_trajectories} trajectories, {iteration.n_pairs} pairs{undetermined}")
     if iteration.trained:
         n_rungs = len(record.config.method.train.rungs)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardsmith.config import RunConfig
+from rewardsmith.config import RunConfig, TrainConfig
 from rewardsmith.loop.proposing import proposal_request
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.loop.session import Session, open_session
@@ -13,6 +13,7 @@ from rewardsmith.loop.state import SearchState, start_state
 from rewardsmith.services.chat.base import ChatRequest
 from rewardsmith.services.journal.folder import RunFolder
 from rewardsmith.services.models.llm.coder import LanguageModelCoder
+from rewardsmith.stages.selection import n_kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,9 @@ def preview(config: RunConfig, reporter: Reporter) -> Preview:
             state.iteration = 1
             request = proposal_request(session, state)
             coder = session.coder
-            question = coder.question(request) if isinstance(coder, LanguageModelCoder) else None
+            question = None
+            if isinstance(coder, LanguageModelCoder) and config.method.stop.iterations > 0:
+                question = coder.question(request)
             return Preview(plan=_plan(session, state, request.n), request=question)
 
 
@@ -52,11 +55,13 @@ def _plan(session: Session, state: SearchState, n_proposals: int) -> dict[str, A
     baselines = len(task.baselines) if method.final.baselines else 0
     n_search = n_iterations * (method.train.keep or n_proposals)
     n_full = n_iterations * method.select.finalists * method.select.confirm_seeds
-    n_final = method.final.seeds * (1 + baselines)
-    n_checkpoints = len(method.train.rungs) * method.train.checkpoints_per_rung
-    judged = task.judge.episodes * (n_search * n_checkpoints + n_full) + task.judge.final_episodes * n_final
-    steps = round(n_search * method.train.budget * total) + (n_full + n_final) * total
-    n_reflections = n_iterations - 1 if config.evaluator is not None and method.feedback.critique else 0
+    n_final = method.final.seeds * (min(1, n_iterations) + baselines)
+    each_steps, each_checkpoints = _halving(method.train, method.train.keep or n_proposals)
+    n_checkpoints = n_iterations * each_checkpoints
+    judged = task.judge.episodes * (n_checkpoints + n_full) + task.judge.final_episodes * n_final
+    steps = round(n_iterations * each_steps * total) + (n_full + n_final) * total
+    wants_critique = config.evaluator is not None and method.feedback.critique
+    n_reflections = max(0, n_iterations - 1) if wants_critique else 0
     return {
         "task": session.task.name,
         "goal": task.goal,
@@ -75,3 +80,13 @@ def _plan(session: Session, state: SearchState, n_proposals: int) -> dict[str, A
         "store_steps": sum(map(len, state.store.trajectories)),
         "budget": config.budget.model_dump(),
     }
+
+
+def _halving(train: TrainConfig, n_trained: int) -> tuple[float, int]:
+    """Return what an iteration's trainings take: in budgets of the task, and in judged checkpoints."""
+    share, before, n_checkpoints = 0.0, 0.0, 0
+    for rung in train.rungs:
+        share += n_trained * (rung - before) * train.budget
+        n_checkpoints += n_trained * train.checkpoints_per_rung
+        before, n_trained = rung, n_kept(n_trained, train.survivors)
+    return share, n_checkpoints

@@ -74,7 +74,8 @@ def rate(returns: Sequence[FloatArray], store: TrajectoryStore, gate: GateConfig
         return Verdicts(scores=None, needed=needed(gate), n_compared=0)
     if gate.rule in ("pairwise", "success"):
         pairs = _pairs(store, gate)
-        scores = preference_accuracy(np.stack(returns), pairs) if returns else None
+        enough = bool(returns) and len(pairs) >= gate.min_pairs
+        scores = preference_accuracy(np.stack(returns), pairs) if enough else None
         return Verdicts(scores=scores, needed=needed(gate), n_compared=len(pairs))
     success, failure = _sides(store)
     n_compared = int(success.sum() + failure.sum())

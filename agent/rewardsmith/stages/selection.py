@@ -67,12 +67,16 @@ def standing_checkpoint(checkpoints: Sequence[Checkpoint], config: SelectConfig)
     return max(checkpoints, key=score)
 
 
+def n_kept(n: int, share: float) -> int:
+    """Return how many of `n` go on after a rung; at least one."""
+    # Less a trifle: 0.07 * 100 is a little more than 7.
+    return max(1, math.ceil(share * n - 1e-9))
+
+
 def survivors(scores: Mapping[str, Score], share: float) -> list[str]:
     """Return the ids that go on after a rung, in the order they were given; at least one."""
-    # Less a trifle: 0.07 * 100 is a little more than 7.
-    n_kept = max(1, math.ceil(share * len(scores) - 1e-9))
     ranked = sorted(scores, key=lambda key: scores[key], reverse=True)
-    kept = set(ranked[:n_kept])
+    kept = set(ranked[: n_kept(len(scores), share)])
     return [key for key in scores if key in kept]
 
 
