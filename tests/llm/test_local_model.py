@@ -9,7 +9,9 @@ import pytest
 
 import local_model
 from loop.tiny import ListReporter, tiny_config
-from rewardsmith.config import ModelConfig
+from rewardsmith.campaign.cells import evaluator_cells
+from rewardsmith.campaign.evaluating import execute_choices
+from rewardsmith.config import BudgetConfig, ModelConfig
 from rewardsmith.loop.records import read_proposals, read_run
 from rewardsmith.loop.run import execute
 from rewardsmith.loop.transcript import read_calls
@@ -68,3 +70,22 @@ def test_its_choice_of_terms_ends_in_a_trained_and_judged_winner(name, base_url,
     calls = read_calls(read_run(folder.path))
     assert all(call.reply.usage.completion for call in calls)
     assert len({call.reply.text for call in calls}) > 1, "samples differ"
+
+
+def test_as_a_judge_it_answers_in_the_form_and_is_measured(base_url, tmp_path):
+    (cell,) = evaluator_cells(
+        tasks=["classic/pendulum"],
+        seed=0,
+        settings=["store.episodes=20", "store.expert_episodes=10"],
+        model=ModelConfig(name="openai/smollm2", base_url=base_url, timeout_s=300.0, max_tokens=200),
+        sandbox="local",
+        budget=BudgetConfig(),
+        label="smollm2",
+    )
+    folder = RunFolder.create(tmp_path, cell.folder_name, cell.config.model_dump(mode="json"))
+    report = execute_choices(folder, ListReporter(), n_pairs=3, with_rubric=False)["report"]
+    assert report["pairs"] == 3
+    assert report["unanswered"] <= 2, "the schema holds it to the form"
+    assert 0.0 <= report["accuracy"] <= 1.0
+    assert report["tokens"] > 1000
+    assert report["usd"] is None
