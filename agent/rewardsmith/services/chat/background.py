@@ -24,7 +24,7 @@ class BackgroundLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="model-calls", daemon=True)
         self._thread.start()
         self._pending: set[Future[Any]] = set()
-        self._is_closed = False
+        self._is_cancelled = self._is_closed = False
         self._lock = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -34,7 +34,7 @@ class BackgroundLoop:
             CancelledError: `cancel` or `close` was called.
         """
         with self._lock:
-            if self._is_closed:
+            if self._is_cancelled:
                 work.close()
                 raise CancelledError
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -48,8 +48,9 @@ class BackgroundLoop:
                 self._pending.discard(future)
 
     def cancel(self) -> None:
-        """Cancel all that is running."""
+        """Cancel all that is running, and all that is still to come: a thread may be about to begin."""
         with self._lock:
+            self._is_cancelled = True
             pending = list(self._pending)
         for future in pending:
             future.cancel()

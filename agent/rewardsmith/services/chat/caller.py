@@ -79,7 +79,7 @@ class Answerer(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Give up all calls that are under way."""
+        """Give up all calls, for good."""
         ...
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Caller:
         return self._background.run(self._ask(request))
 
     def cancel(self) -> None:
-        """Give up all calls that are under way."""
+        """Give up all calls, those under way and those that are about to begin."""
         self._background.cancel()
 
     def close(self) -> None:
