@@ -54,9 +54,7 @@ BUILTIN = {
     "train.checkpoints_per_rung": Change("2", "request i01/*/train/r1"),
     "select.finalists": Change("1", "decision i01/confirm"),
     "select.confirm_seeds": Change("2", "request i01/*/confirm/s1", ("select.finalists=1",)),
-    "select.checkpoint": Change(
-        "last", "decision i01/select", ("train.checkpoints_per_rung=4", "train.budget=0.34")
-    ),
+    "select.checkpoint": Change("last", "decision i01/select", ("train.checkpoints_per_rung=4",)),
     "stop.iterations": Change("2", "request i02/propose"),
     "stop.at_target": Change("true", "decision stop", ("stop.iterations=2", "task.target_fitness=-1000")),
     "stop.patience": Change("1", "decision stop", ("stop.iterations=4", "train.budget=0.1")),

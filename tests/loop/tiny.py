@@ -13,6 +13,7 @@ SETTINGS = (
     "train.keep=3",
     "train.max_correlation=1.0",
     "gate.threshold=0.0",
+    "train.budget=0.34",
     "train.checkpoints_per_rung=1",
     "stop.iterations=2",
     "stop.at_target=false",
