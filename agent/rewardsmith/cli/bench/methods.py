@@ -25,6 +25,7 @@ from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
 from rewardsmith.cli.run import SandboxChoice, usable_cores
 
 if TYPE_CHECKING:
+    from rewardsmith.campaign.running import Outcome
     from rewardsmith.campaign.summary import Against, Row
     from rewardsmith.stages.comparison import Interval
 
@@ -84,7 +85,6 @@ def methods(
     to go on with what was cut off, or to see the table again.
     """
     from rewardsmith.campaign.cells import Variant, make_cells
-    from rewardsmith.campaign.summary import against, span_of, summarise
     from rewardsmith.config import ModelConfig
 
     variants = [Variant.parse(text) for text in method or VARIANTS]
@@ -109,15 +109,8 @@ def methods(
         **shared,
     )
     outcomes = run_cells(out, [*baselines, *compared], jobs)
-    arms = {
-        o.cell.task: o.result["final"]["arms"] for o in outcomes if o.cell.label == BASELINES and o.result
-    }
-    spans = {
-        cell.task: span_of(arms.get(cell.task, {}), cell.config.task_file["target_fitness"])
-        for cell in baselines
-    }
-    rows = summarise(outcomes[len(baselines) :], arms)
-    compared_with = [against(variants[0].label, other.label, rows, spans) for other in variants[1:]]
+    labels = [variant.label for variant in variants]
+    rows, arms, compared_with = _compare(outcomes[: len(baselines)], outcomes[len(baselines) :], labels)
     if as_json:
         say_json(
             {
@@ -130,6 +123,21 @@ def methods(
     else:
         _show_methods(rows, arms, compared_with)
     end(outcomes)
+
+
+def _compare(
+    baselines: "Sequence[Outcome]", compared: "Sequence[Outcome]", labels: Sequence[str]
+) -> "tuple[list[Row], dict[str, Mapping[str, Any]], list[Against]]":
+    """Return a row for each task and method, the baselines by task, and the first method against the others."""
+    from rewardsmith.campaign.summary import against, span_of, summarise
+
+    arms = {o.cell.task: o.result["final"]["arms"] for o in baselines if o.result}
+    spans = {
+        o.cell.task: span_of(arms.get(o.cell.task, {}), o.cell.config.task_file["target_fitness"])
+        for o in baselines
+    }
+    rows = summarise(compared, arms)
+    return rows, arms, [against(labels[0], other, rows, spans) for other in labels[1:]]
 
 
 def _show_methods(
