@@ -128,7 +128,7 @@ def methods(
 def _compare(
     baselines: "Sequence[Outcome]", compared: "Sequence[Outcome]", labels: Sequence[str]
 ) -> "tuple[list[Row], dict[str, Mapping[str, Any]], list[Against]]":
-    """Return a row for each task and method, the baselines by task, and the first method against the others."""
+    """Return a row for each task and method, baselines by task, and the first method against others."""
     from rewardsmith.campaign.summary import against, span_of, summarise
 
     arms = {o.cell.task: o.result["final"]["arms"] for o in baselines if o.result}
