@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rewardsmith.campaign.cells import Variant
-from rewardsmith.campaign.running import Outcome
+from rewardsmith.campaign.running import Outcome, by_task_and_label
 from rewardsmith.loop.records import Judged, read_run
 
 RULES = ("pairwise", "success", "card_paper", "card_code", "none")
@@ -77,9 +77,7 @@ def rank_rows(outcomes: Sequence[Outcome], solved_at: float) -> list[RankingRow]
         outcomes: of cells made of `ranking_variants`.
         solved_at: fitness from which on a policy counts as good enough.
     """
-    groups: dict[tuple[str, str], list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault((outcome.cell.task, outcome.cell.label), []).append(outcome)
+    groups = by_task_and_label(outcomes)
     return [_row(task, label, group, solved_at) for (task, label), group in groups.items()]
 
 

@@ -41,6 +41,14 @@ class Outcome:
     error: str | None = None
 
 
+def by_task_and_label(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
+    """Return the outcomes of each task and label, which differ in their seeds alone."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.cell.task, outcome.cell.label), []).append(outcome)
+    return groups
+
+
 class Campaign:
     """A folder of runs.
 
@@ -53,6 +61,7 @@ class Campaign:
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._is_cancelled = False
+        self._wall_s = _read_attempts(root / ATTEMPTS_FILE)
 
     def run(
         self,
@@ -94,11 +103,19 @@ class Campaign:
                 RunFolder.create(self.root, cell.folder_name, cell.config.model_dump(mode="json"))
             error = self._attempt(folder)
             if error is not None:
-                return Outcome(
-                    cell=cell, folder=folder, result=None, wall_s=self._wall_s(folder), error=error
-                )
+                return self._outcome(cell, None, error)
         result: RunResult = json.loads((folder / RESULT_FILE).read_text(encoding="utf-8"))
-        return Outcome(cell=cell, folder=folder, result=result, wall_s=self._wall_s(folder))
+        return self._outcome(cell, result)
+
+    def _outcome(self, cell: Cell, result: RunResult | None, error: str | None = None) -> Outcome:
+        name = cell.folder_name
+        return Outcome(
+            cell=cell,
+            folder=self.root / name,
+            result=result,
+            wall_s=self._wall_s.get(name, 0.0),
+            error=error,
+        )
 
     def _attempt(self, folder: Path) -> str | None:
         """Run a process that goes on with a run; return why it did not bring it to its end, or None."""
@@ -120,31 +137,15 @@ class Campaign:
         said = process.communicate()[1].decode(errors="replace")
         with self._lock:
             self._processes.discard(process)
-        row = {
-            "run": folder.name,
-            "wall_s": round(time.monotonic() - started, 3),
-            "exit_code": process.returncode,
-        }
+        wall_s = round(time.monotonic() - started, 3)
+        row = {"run": folder.name, "wall_s": wall_s, "exit_code": process.returncode}
         with self._lock, (self.root / ATTEMPTS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+            self._wall_s[folder.name] = self._wall_s.get(folder.name, 0.0) + wall_s
         if (folder / RESULT_FILE).is_file():
             return None
         lines = said.strip().splitlines()
         return lines[-1] if lines else f"the process ended with {process.returncode}"
-
-    def _wall_s(self, folder: Path) -> float:
-        file = self.root / ATTEMPTS_FILE
-        if not file.is_file():
-            return 0.0
-        with self._lock:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        total = 0.0
-        for line in lines:
-            # A line may be torn where this process was killed.
-            with suppress(ValueError):
-                row = json.loads(line)
-                total += row["wall_s"] if row["run"] == folder.name else 0.0
-        return total
 
     def _cancel(self) -> None:
         with self._lock:
@@ -158,3 +159,14 @@ class Campaign:
                 process.wait(max(0.0, deadline - time.monotonic()))
             if process.poll() is None:
                 process.kill()
+
+
+def _read_attempts(file: Path) -> dict[str, float]:
+    """Return the seconds that earlier attempts took, by run."""
+    wall_s: dict[str, float] = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        # A line may be torn where a campaign was killed.
+        with suppress(ValueError):
+            row = json.loads(line)
+            wall_s[row["run"]] = wall_s.get(row["run"], 0.0) + row["wall_s"]
+    return wall_s

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewardsmith.campaign.running import Outcome
+from rewardsmith.campaign.running import Outcome, by_task_and_label
 from rewardsmith.errors import FailureCode
+from rewardsmith.loop.finals import WINNER
 from rewardsmith.loop.records import RunRecord, read_run
 from rewardsmith.stages.comparison import Interval, human_normalised, interquartile_mean, mean_difference
-
-WINNER = "winner"
+from rewardsmith.stages.selection import mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,7 @@ def summarise(outcomes: Sequence[Outcome], baselines: Mapping[str, Mapping[str, 
         outcomes: of all cells.
         baselines: by task, the arms of a comparison without a winner.
     """
-    groups: dict[tuple[str, str], list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault((outcome.cell.task, outcome.cell.label), []).append(outcome)
+    groups = by_task_and_label(outcomes)
     return [_row(task, label, group, baselines.get(task, {})) for (task, label), group in groups.items()]
 
 
@@ -186,7 +184,7 @@ def _row(task: str, label: str, group: Sequence[Outcome], arms: Mapping[str, Any
         errors=errors,
         fitness=interquartile_mean(fitness) if fitness else None,
         human_normalised=_normalised(fitness, arms),
-        means={name: _mean([getattr(run, name) for run in runs]) for name in numbers},
+        means={name: mean([getattr(run, name) for run in runs]) for name in numbers},
     )
 
 
@@ -199,7 +197,7 @@ def _normalised(fitness: Sequence[float], arms: Mapping[str, Any]) -> float | No
 def _final_fitness(result: Mapping[str, Any]) -> float | None:
     arm = ((result["final"] or {}).get("arms") or {}).get(WINNER)
     # The mean of those that did not fail would flatter.
-    return None if arm is None or arm["n_failed"] else _mean(arm["fitness"])
+    return None if arm is None or arm["n_failed"] else mean(arm["fitness"])
 
 
 def _failures(record: RunRecord) -> dict[str, int]:
@@ -208,8 +206,3 @@ def _failures(record: RunRecord) -> dict[str, int]:
         for code, count in iteration.failures.items():
             counts[code] = counts.get(code, 0) + count
     return counts
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -5,6 +5,7 @@ import importlib.metadata
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -211,6 +212,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any, what: str) -> None:
     data[keys[-1]] = value
 
 
+@cache
 def _versions() -> dict[str, str | None]:
     versions: dict[str, str | None] = {"rewardsmith": __version__, "python": platform.python_version()}
     for name in _RECORDED_PACKAGES:
