@@ -1,4 +1,4 @@
-"""What a ranking is worth: the six that are ranked first, trained, and counted."""
+"""What a ranking is worth: the four that are ranked first, trained, and counted."""
 
 import json
 import subprocess

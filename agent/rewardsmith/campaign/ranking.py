@@ -17,7 +17,7 @@ STORES = {
 SETTINGS = (
     "propose.candidates=1500",
     "gate.threshold=0.0",
-    "train.keep=6",
+    "train.keep=4",
     "train.max_correlation=0.9",
     "train.budget=1.0",
     "train.rungs=[1.0]",
@@ -26,7 +26,7 @@ SETTINGS = (
     "stop.iterations=1",
     "final.seeds=0",
 )
-"""One iteration in which the six that are ranked first train at the task's whole budget."""
+"""One iteration in which the four that are ranked first train at the task's whole budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ def ranking(
 
     1,500 random proposals of `builtin` are ranked once by each rule, on a
     store of random episodes and on one with the task's own expert in it; the
-    first six are trained at the task's whole budget. `none` ranks nothing.
+    first four are trained at the task's whole budget. `none` ranks nothing.
     """
     from rewardsmith.campaign.cells import make_cells
     from rewardsmith.campaign.ranking import RULES, rank_rows, ranking_variants
