@@ -74,7 +74,7 @@ def make_silent():
 
 
 class Odd(gym.ActionWrapper):
-    action_space = gym.spaces.MultiDiscrete([2, 2])
+    action_space = gym.spaces.Box(-1.0, 1.0, (2, 2), np.float32)
 
     def action(self, action):
         return np.zeros(2)
@@ -82,6 +82,27 @@ class Odd(gym.ActionWrapper):
 
 def make_odd():
     return Odd(Walk())
+
+
+class Switches(gym.ActionWrapper):
+    action_space = gym.spaces.MultiDiscrete([2, 5])
+
+    def action(self, action):
+        assert self.action_space.contains(np.asarray(action))
+        return np.zeros(2)
+
+
+class Counted(gym.ObservationWrapper):
+    observation_space = gym.spaces.Tuple(
+        [gym.spaces.Discrete(200), gym.spaces.Dict(clock=gym.spaces.Box(0.0, 9.0, (1,), np.float32))]
+    )
+
+    def observation(self, obs):
+        return int(obs[0]), {"clock": obs[1:]}
+
+
+def make_switches():
+    return Counted(Switches(Walk()))
 
 
 class Broken(gym.ObservationWrapper):

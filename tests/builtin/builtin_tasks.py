@@ -64,7 +64,14 @@ LANDER = _brief(
     ActionSpec(dim=1, discrete=True, low=(0.0,), high=(3.0,)),
     {"lambda_": (-1.0, 1.0), "markers": (3.0, 3.0)},
 )
-BRIEFS = {brief.name: brief for brief in (PENDULUM, MANIPULATION, HOPPER, LANDER)}
+SWITCHES = _brief(
+    "toy/switches",
+    "Set the level.",
+    (StateField(name="level", low=0.0, high=9.0), StateField(name="goal_level", low=0.0, high=9.0)),
+    ActionSpec(dim=2, discrete=True, low=(0.0, 0.0), high=(1.0, 4.0)),
+    {"level": (0.0, 9.0)},
+)
+BRIEFS = {brief.name: brief for brief in (PENDULUM, MANIPULATION, HOPPER, LANDER, SWITCHES)}
 
 
 def request(brief, n=50, seed=0, history=(), iteration=1):
@@ -87,7 +94,7 @@ def states(brief, rng, n, scale=1.0):
 
 def actions(brief, rng, n, scale=1.0):
     if brief.action.discrete:
-        return rng.integers(0, 4, size=(n, 1))
+        return rng.integers(0, np.array(brief.action.high or [3.0]) + 1, size=(n, brief.action.dim))
     return rng.normal(scale=scale, size=(n, brief.action.dim))
 
 

@@ -90,3 +90,10 @@ def test_a_choice_of_actions_is_never_charged_as_effort():
 def _fields(term):
     quantity = term.get("quantity") or {}
     return quantity.get("field"), quantity.get("other")
+
+
+def test_choices_are_made_of_every_part_of_an_action():
+    sources = [proposal.source for proposal in BuiltinCoder().propose(request(BRIEFS["toy/switches"], n=400))]
+    for part in ("action[:, 0] == 1", "action[:, 1] == 4"):
+        assert any(part in source for source in sources)
+    assert not any("action[:, 0] == 2" in source for source in sources)

@@ -16,7 +16,8 @@ from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
 from rewardsmith.services.sandbox.local import LocalSandbox
 from rewardsmith.services.tasks.catalog import load_task
 from rewardsmith.trajectories import load_trajectories
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 from sandbox.helpers import candidate
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,8 @@ from rewardsmith.resources import search_dirs
 from rewardsmith.services import prompting
 from rewardsmith.services.tasks.catalog import find_task_folders, load_task, missing_extras
 from rewardsmith.services.tasks.schema import FITNESS_FILE
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 
 TASKS = list(find_task_folders())
 N_LINES = 3

@@ -23,7 +23,7 @@ FIELD = {"name": "place", "source": "obs[0]"}
         ({"state": [FIELD | {"name": "lambda"}]}, "'lambda' is not a plain Python name"),
         ({"state": [FIELD | {"name": "_hidden"}]}, "'_hidden' is not a plain Python name"),
         ({"state": [FIELD | {"name": "terminated"}]}, "use another name"),
-        ({"state": [FIELD | {"source": "reward"}]}, "unknown source 'reward'; use obs[a:b]"),
+        ({"state": [FIELD | {"source": "reward"}]}, "unknown source 'reward'; use obs, obs[a:b]"),
         ({"state": [{"name": "env", "source": "state.py"}]}, "'env' is taken"),
         ({"state": [FIELD | {"shape": [2, 0]}]}, "every size in 'shape' must be at least 1"),
         ({"success": {"source": "obs.done"}}, "use info.KEY or fitness.py"),

@@ -43,6 +43,7 @@ def extract(fields, obs=OBS, **functions):
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("obs", OBS),
         ("obs[0]", OBS[0]),
         ("obs[-1]", OBS[-1]),
         ("obs[1:3]", OBS[1:3]),
@@ -73,6 +74,16 @@ def test_each_form_reads_what_it_names(source, expected):
 def test_a_dict_observation_is_read_by_key():
     fields = [("goal", "obs.achieved goal[0:2]"), ("grid", "obs.grid")]
     np.testing.assert_array_equal(extract(fields, DICT_OBS), [0, 1, 0, 1, 2, 3])
+
+
+def test_keys_lead_into_mappings_in_mappings():
+    fields = [("left", "obs.goal.bottom burner[1]"), ("right", "obs.goal.bottom burner")]
+    obs = {"goal": {"bottom burner": np.array([3.0, 4.0])}}
+    np.testing.assert_array_equal(extract(fields, obs), [4, 3, 4])
+
+
+def test_a_single_number_is_an_observation():
+    np.testing.assert_array_equal(extract([("cell", "obs")], obs=7), [7.0])
 
 
 def test_a_field_of_state_py_is_a_call_of_its_name():
@@ -112,7 +123,7 @@ def test_the_vector_does_not_share_memory_with_the_observation():
 @pytest.mark.parametrize(
     "source",
     [
-        "obs",
+        "obs.a.",
         "obs[1:2:3]",
         "obs[1,2]",
         "obs[01]",
@@ -137,7 +148,7 @@ def test_the_vector_does_not_share_memory_with_the_observation():
     ],
 )
 def test_any_other_form_is_refused_with_the_known_ones(source):
-    with pytest.raises(ValueError, match=r"unknown source .*; use obs\[a:b\], .* or state\.py"):
+    with pytest.raises(ValueError, match=r"unknown source .*; use obs, .* or state\.py"):
         source_expression(source, "field")
 
 

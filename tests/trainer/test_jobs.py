@@ -103,7 +103,7 @@ def test_what_nothing_tells_is_none_and_what_is_not_set_is_the_learners_own(toy_
 def test_actions_that_no_reward_can_read_are_refused_before_anything_is_played(toy_task):
     (message,) = run(toy_task({"env": {"factory": "env.py:make_odd"}}), {"kind": "describe"})
     assert message["event"] == "task_error"
-    assert "actions of MultiDiscrete([2 2]) are not supported" in message["message"]
+    assert "actions of Box(-1.0, 1.0, (2, 2), float32) are not supported" in message["message"]
 
 
 def test_a_check_answers_findings(toy_task):

@@ -14,7 +14,8 @@ from rewardsmith.worker.trainer.rewards import (
     RewardStatistics,
     baseline_source,
 )
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 from toy_tasks import MEASURED
 from trainer.walks import CART_POLE, Recording, box, rows
 

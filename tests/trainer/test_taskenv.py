@@ -5,7 +5,6 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from rewardsmith.errors import TaskError
 from rewardsmith.worker.trainer.taskenv import (
@@ -13,11 +12,9 @@ from rewardsmith.worker.trainer.taskenv import (
     SUCCESS_KEY,
     ActionRepeat,
     EnvMaker,
-    action_spec,
-    applied_action,
     import_task_file,
 )
-from trainer.walks import CART_POLE, PENDULUM, play
+from trainer.walks import PENDULUM, play
 
 
 def make(task):
@@ -229,34 +226,3 @@ def test_a_task_file_must_be_python(tmp_path):
     (tmp_path / "fitness.txt").touch()
     with pytest.raises(TaskError, match=r"fitness\.txt: not a Python file"):
         import_task_file(tmp_path / "fitness.txt")
-
-
-def test_box_actions_are_floats_with_bounds():
-    spec = action_spec(spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 2.0]), dtype=np.float64), "toy/walk")
-    assert (spec.dim, spec.discrete, spec.low, spec.high) == (2, False, (-1.0, 0.0), (1.0, 2.0))
-
-
-def test_discrete_actions_are_one_integer(toy_task):
-    spec = action_spec(make(toy_task(CART_POLE)).action_space, "toy/walk")
-    assert (spec.dim, spec.discrete, spec.low, spec.high) == (1, True, (0.0,), (1.0,))
-
-
-@pytest.mark.parametrize(
-    "space",
-    [
-        spaces.MultiDiscrete([2, 2]),
-        spaces.Box(-1, 1, (2, 2)),
-        spaces.Box(-np.inf, np.inf, (2,)),
-        spaces.Dict(),
-    ],
-)
-def test_other_actions_are_refused(space):
-    with pytest.raises(
-        TaskError, match=r"toy/walk: actions of .* are not supported; use a flat, bounded Box"
-    ):
-        action_spec(space, "toy/walk")
-
-
-def test_a_box_action_is_clipped_and_a_discrete_one_left():
-    np.testing.assert_array_equal(applied_action(np.array([-3.0, 0.5]), spaces.Box(-1, 1, (2,))), [-1.0, 0.5])
-    assert applied_action(1, spaces.Discrete(2)) == 1

@@ -9,7 +9,7 @@ from rewardsmith.types import RewardAnswer
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, baseline_source
 from rewardsmith.worker.trainer.training import policy_act
-from trainer.walks import CART_POLE, PENDULUM, box, training
+from trainer.walks import CART_POLE, PENDULUM, Recording, box, training
 
 
 def weights(run):
@@ -176,9 +176,19 @@ def test_a_reward_that_drifts_is_found_at_the_latest_at_the_checkpoint(toy_task)
         run.advance(64)
 
 
+def test_several_choices_at_once_and_observations_in_parts_are_learnt_from(toy_task):
+    fields = [{"name": "place", "source": "obs[0]"}]
+    source = Recording()
+    run = training(toy_task({"env": {"factory": "env.py:make_switches"}, "state": fields}), source)
+    (judged, *_) = run.advance(32).trajectories
+    assert (judged.action.dtype, judged.action.shape[1:]) == (np.int64, (2,))
+    batch, *_ = source.asked[0]
+    assert (batch.action.dtype, batch.action.shape) == (np.int64, (2, 2))
+
+
 def test_an_action_space_that_cannot_be_trained_is_the_tasks_fault(toy_task):
     task = toy_task({"env": {"factory": "env.py:make_odd"}})
-    with pytest.raises(TaskError, match="MultiDiscrete"):
+    with pytest.raises(TaskError, match="are not supported"):
         training(task, human(task))
 
 

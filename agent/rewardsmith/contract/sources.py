@@ -19,13 +19,13 @@ STATE_FILE_SOURCE = "state.py"
 """A field with this source is computed by the function of its name in the task's state.py."""
 
 FORMS = (
-    "obs[a:b], obs[i], obs.key, obs.key[a:b], info.key, info.key[a:b], mujoco.site.NAME, mujoco.body.NAME, "
-    "mujoco.geom.NAME, mujoco.qpos[a:b], mujoco.qvel[a:b] or state.py"
+    "obs, obs[a:b], obs[i], obs.key, obs.key.key, obs.key[a:b], info.key, info.key[a:b], mujoco.site.NAME, "
+    "mujoco.body.NAME, mujoco.geom.NAME, mujoco.qpos[a:b], mujoco.qvel[a:b] or state.py"
 )
 
+_IN_MAPPING = re.compile(rf"(obs|info)((?:\.{_KEY})+)({_INDEX})?")
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(rf"obs({_INDEX})"), "obs{0}"),
-    (re.compile(rf"(obs|info)\.({_KEY})({_INDEX})?"), '{0}["{1}"]{2}'),
+    (re.compile(rf"obs({_INDEX})?"), "obs{0}"),
     (re.compile(r"mujoco\.site\.([\w:/.-]+)"), 'env.unwrapped.data.site("{0}").xpos'),
     (re.compile(r"mujoco\.body\.([\w:/.-]+)"), 'env.unwrapped.data.body("{0}").xpos'),
     (re.compile(r"mujoco\.geom\.([\w:/.-]+)"), 'env.unwrapped.data.geom("{0}").xpos'),
@@ -43,6 +43,10 @@ def source_expression(source: str, field_name: str) -> str:
         if field_name in _TAKEN:
             raise ValueError(f"{field_name!r} is taken; name this field of {STATE_FILE_SOURCE} otherwise")
         return f"{field_name}(obs, info, env)"
+    entry = _IN_MAPPING.fullmatch(source)
+    if entry:
+        keys = "".join(f'["{key}"]' for key in entry[2].removeprefix(".").split("."))
+        return f"{entry[1]}{keys}{entry[3] or ''}"
     for pattern, template in _PATTERNS:
         match = pattern.fullmatch(source)
         if match:

@@ -11,7 +11,8 @@ from rewardsmith.services.tasks.schema import Task
 from rewardsmith.types import FloatArray, Trajectory
 from rewardsmith.worker.trainer.episodes import NoiseActor, play_episodes
 from rewardsmith.worker.trainer.measures import Measures
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 from rewardsmith.worker.trainer.training import check_learner
 
 N_STEPS = 1000

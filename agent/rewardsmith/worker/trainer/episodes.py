@@ -9,7 +9,8 @@ import numpy as np
 
 from rewardsmith.types import Trajectory
 from rewardsmith.worker.trainer.measures import Measures
-from rewardsmith.worker.trainer.taskenv import STATE_KEY, SUCCESS_KEY, applied_action
+from rewardsmith.worker.trainer.spaces import action_array, applied_action, random_action
+from rewardsmith.worker.trainer.taskenv import STATE_KEY, SUCCESS_KEY
 
 Act = Callable[[list[Any], list[int]], Any]
 """`act(observations, episode numbers) -> actions`, one for each observation."""
@@ -32,7 +33,7 @@ class _Running:
         self.obs, reward, terminated, truncated, info = self.env.step(applied)
         # Some environments answer NumPy's bool, which no JSON takes.
         self.terminated = bool(terminated)
-        self.actions.append(np.atleast_1d(applied))
+        self.actions.append(applied)
         self.states.append(info[STATE_KEY])
         self.told.append(info.get(SUCCESS_KEY, False))
         self.env_return += float(reward)
@@ -66,10 +67,9 @@ def play_episodes(
 
 
 def _judged(episode: _Running, measures: Measures, origin: str) -> Trajectory:
-    discrete = isinstance(episode.env.action_space, gym.spaces.Discrete)
     return measures.judge(
         state=np.stack(episode.states),
-        action=np.stack(episode.actions).astype(np.int64 if discrete else np.float64),
+        action=action_array(episode.actions, episode.env.action_space),
         told=episode.told,
         terminated=episode.terminated,
         env_return=episode.env_return,
@@ -138,12 +138,5 @@ class NoiseActor:
     def _action(self, number: int) -> Any:
         rng = self._rng[number]
         if self._last[number] is None or rng.random() >= self._keep[number]:
-            self._last[number] = self._draw(rng)
+            self._last[number] = random_action(self._space, rng)
         return self._last[number]
-
-    def _draw(self, rng: np.random.Generator) -> Any:
-        if isinstance(self._space, gym.spaces.Discrete):
-            return int(rng.integers(self._space.start, self._space.start + self._space.n))
-        assert isinstance(self._space, gym.spaces.Box)
-        low, high = np.clip(self._space.low, -1e3, None), np.clip(self._space.high, None, 1e3)
-        return rng.uniform(low, high).astype(self._space.dtype)

@@ -19,7 +19,8 @@ from rewardsmith.worker.trainer.rewards import (
     SparseAndShaping,
     baseline_source,
 )
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 from rewardsmith.worker.trainer.training import Checkpoint, Training, check_learner, rollout_steps
 
 Message = dict[str, Any]

@@ -10,13 +10,12 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 
-from rewardsmith.contract.layout import ActionSpec
 from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
 from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.types import FloatArray
+from rewardsmith.worker.trainer.spaces import flat_observations
 
 STATE_KEY = "rewardsmith.state"
 SUCCESS_KEY = "rewardsmith.success"
@@ -187,7 +186,8 @@ class EnvMaker:
             what = config.id or config.factory
             reason = f"{type(error).__name__}: {error}"
             raise TaskError(f"{self.task.name}: cannot make {what} ({reason})") from error
-        return StateRecorder(env, self.task, self._extract, self._success_info)
+        recorded = StateRecorder(env, self.task, self._extract, self._success_info)
+        return flat_observations(recorded, self.task.name)
 
     def _make_base(self, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
         config = self.task.file.env
@@ -229,24 +229,3 @@ class EnvMaker:
         else:
             module = _import_module(where, self.task)
         return _attribute(module, function, f"{self.task.name}: {where}")
-
-
-def action_spec(space: spaces.Space[Any], task_name: str) -> ActionSpec:
-    """Return the action as reward code sees it.
-
-    Raises:
-        TaskError: the action space is neither a flat, bounded Box nor Discrete.
-    """
-    if isinstance(space, spaces.Discrete) and space.start == 0:
-        return ActionSpec(dim=1, discrete=True, low=(0.0,), high=(float(space.n - 1),))
-    if isinstance(space, spaces.Box) and len(space.shape) == 1 and space.is_bounded():
-        low, high = (tuple(map(float, bound)) for bound in (space.low, space.high))
-        return ActionSpec(dim=space.shape[0], low=low, high=high)
-    raise TaskError(
-        f"{task_name}: actions of {space} are not supported; use a flat, bounded Box or a Discrete from 0"
-    )
-
-
-def applied_action(action: Any, space: spaces.Space[Any]) -> Any:
-    """Return what is passed to the environment: clipped to a Box's bounds, as Stable-Baselines3 does."""
-    return np.clip(action, space.low, space.high) if isinstance(space, spaces.Box) else action

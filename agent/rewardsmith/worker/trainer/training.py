@@ -23,7 +23,8 @@ from rewardsmith.types import Trajectory
 from rewardsmith.worker.trainer.episodes import play_episodes
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.rewards import GuardedReward, RewardedVecEnv, RewardSource
-from rewardsmith.worker.trainer.taskenv import EnvMaker, action_spec
+from rewardsmith.worker.trainer.spaces import action_spec
+from rewardsmith.worker.trainer.taskenv import EnvMaker
 
 N_STATISTICS_WINDOWS = 10
 _NOT_FOR_TASKS = ("policy", "env", "seed", "device", "policy_kwargs", "action_noise", "_init_setup_model")
@@ -141,12 +142,8 @@ def policy_act(model: BaseAlgorithm, normalized: VecNormalize) -> Callable[[list
     """Return the deterministic policy on raw observations; it reads the statistics and never updates them."""
 
     def act(observations: list[Any], episodes: list[int]) -> Any:
-        obs: Any
-        if isinstance(observations[0], dict):
-            obs = {key: np.stack([o[key] for o in observations]) for key in observations[0]}
-        else:
-            obs = np.stack(observations)
-        return model.predict(normalized.normalize_obs(obs), deterministic=True)[0]
+        obs: Any = normalized.normalize_obs(np.stack(observations))
+        return model.predict(obs, deterministic=True)[0]
 
     return act
 
@@ -194,9 +191,8 @@ def _make_model(task: Task, env: VecNormalize, seed: int) -> BaseAlgorithm:
     if config.action_noise_std is not None:
         n = env.action_space.shape[0] if env.action_space.shape else 1
         settings["action_noise"] = NormalActionNoise(np.zeros(n), config.action_noise_std * np.ones(n))
-    policy = "MultiInputPolicy" if isinstance(env.observation_space, gym.spaces.Dict) else "MlpPolicy"
     return algorithm(
-        policy,
+        "MlpPolicy",
         env,
         seed=seed,
         device="cpu",

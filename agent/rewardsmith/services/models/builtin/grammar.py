@@ -104,8 +104,9 @@ class Grammar:
         """Draw a term on the action: its effort, or, where actions are choices, one of them."""
         if not self._action.discrete:
             return self.weighted(rng, "effort")
-        n_actions = int(self._action.high[0]) + 1 if self._action.high else 2
-        return replace(self.weighted(rng, "choice"), index=rng.randrange(max(n_actions, 1)))
+        column = rng.randrange(self._action.dim) if self._action.dim > 1 else 0
+        n_actions = int(self._action.high[column]) + 1 if self._action.high else 2
+        return replace(self.weighted(rng, "choice"), index=rng.randrange(max(n_actions, 1)), column=column)
 
     def shaped(self, rng: random.Random, shape: Shape, quantity: Quantity) -> Term:
         """Return a term of the given shape on the given quantity, with a drawn weight and sharpness."""

@@ -156,7 +156,9 @@ class _Renderer:
             gate = Gate(shape=term.shape, quantity=term.quantity, sharpness=term.sharpness)
             factors.append(self._close(gate, said))
         else:
-            factors.append(self._factor((term.shape, term.quantity, term.sharpness, term.index), term, said))
+            factors.append(
+                self._factor((term.shape, term.quantity, term.sharpness, term.column, term.index), term, said)
+            )
         return " * ".join(factors)
 
     def _close(self, gate: Gate, said: Phrase) -> str:
@@ -195,7 +197,7 @@ class _Renderer:
         if term.shape == "ended":
             return "np.where(next_state.terminated, 1.0, 0.0)"
         if term.shape == "choice":
-            return f"np.where(action[:, 0] == {term.index}, 1.0, 0.0)"
+            return f"np.where(action[:, {term.column}] == {term.index}, 1.0, 0.0)"
         bounds = [abs(b) for b in (*(self._action.low or ()), *(self._action.high or ())) if math.isfinite(b)]
         largest = round3(max(bounds, default=1.0)) or 1.0
         scaled = "action" if largest == 1.0 else f"action / {number(largest)}"

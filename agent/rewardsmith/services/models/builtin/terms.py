@@ -89,6 +89,7 @@ class Term:
         sharpness: how fast it changes over one span of its quantity.
         gate: what it is multiplied by, or None.
         index: the action that a `choice` is about.
+        column: which part of an action of several choices that is.
     """
 
     shape: Shape
@@ -97,6 +98,7 @@ class Term:
     sharpness: float = 1.0
     gate: Gate | None = None
     index: int = 0
+    column: int = 0
 
     def gated(self, gate: Gate | None) -> "Term":
         """Return the term behind a gate; a term without a quantity, or one that only costs, stays as it is.
@@ -112,7 +114,7 @@ def tidy(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Return the terms without repetition: a second effort, say, is dropped; at most `MAX_TERMS`."""
     kept: dict[object, Term] = {}
     for term in terms:
-        kept.setdefault(term if term.quantity else (term.shape, term.index), term)
+        kept.setdefault(term if term.quantity else (term.shape, term.column, term.index), term)
     return tuple(kept.values())[:MAX_TERMS]
 
 
@@ -175,7 +177,7 @@ def _term_to_json(term: Term) -> dict[str, Any]:
             "sharpness": term.gate.sharpness,
         }
     if term.shape == "choice":
-        data["index"] = term.index
+        data |= {"index": term.index, "column": term.column}
     return data
 
 
@@ -183,7 +185,8 @@ def _term_from_json(data: Mapping[str, Any]) -> Term:
     shape = _shape(data, get_args(Shape))
     weight = _number(data, "weight", -MAX_WEIGHT, MAX_WEIGHT)
     if shape in PLAIN_SHAPES:
-        return Term(shape=shape, weight=weight, index=_index(data.get("index", 0)))
+        index, column = (_index(data.get(key, 0)) for key in ("index", "column"))
+        return Term(shape=shape, weight=weight, index=index, column=column)
     quantity = _quantity_from_json(data)
     if shape not in quantity.shapes:
         raise ValueError(f"shape {shape} does not go with a {quantity.kind}")

@@ -33,7 +33,8 @@ class Phrase:
 def phrase(term: Term, fields: Mapping[str, StateField]) -> Phrase:
     """Return the words for a term; callers make them unique."""
     if term.quantity is None:
-        word = f"choice {term.index}" if term.shape == "choice" else _PLAIN[term.shape]
+        where = f"{term.column} {term.index}" if term.column else f"{term.index}"
+        word = f"choice {where}" if term.shape == "choice" else _PLAIN[term.shape]
         return Phrase(component=word, factor=word.replace(" ", "_"), quantity="")
     subject, thing = _parts(term.quantity, fields)
     if term.quantity.kind == "value":
@@ -65,7 +66,8 @@ def _about(term: Term, fields: Mapping[str, StateField]) -> str:
     if term.shape == "ended":
         return f"{sign} {weight} once, when the episode ends by itself"
     if term.shape == "choice":
-        return f"{sign} {weight} whenever action {term.index} is taken"
+        of = f" in part {term.column}" if term.column else ""
+        return f"{sign} {weight} whenever action {term.index}{of} is taken"
     if term.quantity is None:
         verb = "costs" if term.weight > 0 else "pays"
         return f"{verb} up to {weight} for actions at their bounds"

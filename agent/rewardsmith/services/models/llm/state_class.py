@@ -49,6 +49,9 @@ def _row(field: StateField, seen: Sequence[tuple[float, float] | None]) -> tuple
 
 def _action(brief: TaskBrief) -> str:
     action = brief.action
+    if action.discrete and action.dim > 1:
+        n_choices = ", ".join(f"{high + 1:g}" for high in action.high or ())
+        return f"(n, {action.dim}) int64: which choice each part of the action took, of {n_choices}"
     if action.discrete:
         n = int(action.high[0]) + 1 if action.high else None
         return f"(n, 1) int64: which of {n} actions was taken" if n else "(n, 1) int64: the action taken"
