@@ -10,9 +10,7 @@ from rewardsmith.errors import TaskError
 from rewardsmith.worker.trainer.taskenv import (
     STATE_KEY,
     SUCCESS_KEY,
-    ActionRepeat,
     EnvMaker,
-    import_task_file,
 )
 from trainer.walks import PENDULUM, play
 
@@ -75,12 +73,6 @@ def test_an_action_repeated_adds_its_rewards_up(toy_task):
     assert [reward for _, reward, *_ in steps] == [20.0, 20.0, 10.0]
     assert [info[STATE_KEY][1] for *_, info in steps] == [2, 4, 5]
     assert [bool(terminated) for _, _, terminated, _, _ in steps] == [False, False, True]
-
-
-def test_an_action_repeated_stops_at_a_truncation():
-    env = ActionRepeat(gym.make("Pendulum-v1", max_episode_steps=3), 2)
-    env.reset(seed=0)
-    assert [env.step(np.zeros(1))[3] for _ in range(2)] == [False, True]
 
 
 def test_a_time_limit_counts_simulation_steps(toy_task):
@@ -201,28 +193,3 @@ def test_a_success_that_is_not_told_is_the_tasks_fault(toy_task):
     env.reset(seed=0)
     with pytest.raises(TaskError, match="toy/walk: success: a step's info has no 'success'"):
         env.step(np.zeros(2, dtype=np.float32))
-
-
-def test_a_task_file_may_define_dataclasses(tmp_path):
-    path = tmp_path / "fitness.py"
-    path.write_text(
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n\n"
-        "@dataclass\nclass Weights:\n    near: float = 2.0\n"
-    )
-    assert import_task_file(path).Weights().near == 2.0
-
-
-def test_files_of_one_name_in_two_tasks_stay_apart(tmp_path):
-    modules = []
-    for folder in ("walk", "run"):
-        path = tmp_path / folder / "fitness.py"
-        path.parent.mkdir()
-        path.write_text(f"NAME = {folder!r}\n")
-        modules.append(import_task_file(path))
-    assert [module.NAME for module in modules] == ["walk", "run"]
-
-
-def test_a_task_file_must_be_python(tmp_path):
-    (tmp_path / "fitness.txt").touch()
-    with pytest.raises(TaskError, match=r"fitness\.txt: not a Python file"):
-        import_task_file(tmp_path / "fitness.txt")

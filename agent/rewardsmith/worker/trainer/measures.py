@@ -11,7 +11,7 @@ import numpy as np
 from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.schema import FITNESS_FILE, Task
 from rewardsmith.types import ActionArray, BoolArray, FloatArray, Trajectory
-from rewardsmith.worker.trainer.taskenv import import_task_file
+from rewardsmith.worker.trainer.making import import_task_file
 
 PROGRESS_TOLERANCE = 1e-6
 """Observations are often float32, whose rounding may carry a value a little out of its range."""

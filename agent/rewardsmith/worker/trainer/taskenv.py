@@ -1,11 +1,6 @@
 """The environment of a task, with every step's state vector recorded beside it."""
 
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -15,31 +10,13 @@ from rewardsmith.contract.sources import STATE_FILE_SOURCE, extraction_code
 from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.types import FloatArray
+from rewardsmith.worker.trainer.making import BaseMaker, attribute, import_task_file, load_function
 from rewardsmith.worker.trainer.spaces import flat_observations
 
 STATE_KEY = "rewardsmith.state"
 SUCCESS_KEY = "rewardsmith.success"
 
 Extract = Callable[[Any, dict[str, Any], gym.Env[Any, Any]], FloatArray]
-
-
-def import_task_file(path: Path) -> ModuleType:
-    """Import a Python file of a task under a name of its own.
-
-    Raises:
-        TaskError: the file cannot be imported.
-    """
-    name = f"rewardsmith_task_{path.parent.name.replace('-', '_')}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise TaskError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look a class's module up here
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise TaskError(f"{path}: cannot be imported ({type(error).__name__}: {error})") from error
-    return module
 
 
 def make_extract(task: Task) -> Extract:
@@ -49,50 +26,11 @@ def make_extract(task: Task) -> Extract:
         module = import_task_file(task.folder / STATE_FILE_SOURCE)
         for field in task.file.state:
             if field.source == STATE_FILE_SOURCE:
-                namespace[field.name] = _attribute(module, field.name, task.folder / STATE_FILE_SOURCE)
+                namespace[field.name] = attribute(module, field.name, task.folder / STATE_FILE_SOURCE)
     code = extraction_code([(field.name, field.source) for field in task.file.state])
     exec(compile(code, f"<state layout of {task.name}>", "exec"), namespace)
     extract: Extract = namespace["extract_state"]
     return extract
-
-
-def _attribute(module: ModuleType, function: str, where: Path | str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(module, function, None)
-    if not callable(found):
-        raise TaskError(f"{where}: it defines no function {function!r}")
-    return found
-
-
-def _import_module(name: str, task: Task) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except Exception as error:
-        raise TaskError(f"{task.name}: cannot import {name} ({type(error).__name__}: {error})") from error
-
-
-class ActionRepeat(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps each action for several simulation steps and adds up their rewards.
-
-    An environment may offer `step_repeated(action, n_steps)`, with the answer of `step`, to do it faster.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any], n_steps: int) -> None:
-        super().__init__(env)
-        self._n_steps = n_steps
-        self._repeated = getattr(env, "step_repeated", None)
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step until the action has been applied `n_steps` times or the episode has ended."""
-        if self._repeated is not None:
-            answer: tuple[Any, float, bool, bool, dict[str, Any]] = self._repeated(action, self._n_steps)
-            return answer
-        total = 0.0
-        for _ in range(self._n_steps):
-            obs, reward, terminated, truncated, info = self.env.step(action)
-            total += float(reward)
-            if terminated or truncated:
-                break
-        return obs, total, terminated, truncated, info
 
 
 class StateRecorder(gym.Wrapper[Any, Any, Any, Any]):
@@ -146,9 +84,7 @@ class EnvMaker:
     def __init__(self, task: Task) -> None:
         self.task = task
         self._extract = make_extract(task)
-        for module in task.file.env.imports:
-            _import_module(module, task)
-        self._factory = self._load_factory()
+        self._base = BaseMaker(task.file.env, task.folder, task.name)
         success = task.file.success
         from_info = success is not None and success.source.startswith("info.")
         self._success_info = success.source.removeprefix("info.") if success and from_info else None
@@ -173,29 +109,9 @@ class EnvMaker:
         """
         if self._prepared and render_mode is None:
             return self._prepared.pop()
-        config = self.task.file.env
-        kwargs = dict(config.kwargs) | ({"render_mode": render_mode} if render_mode else {})
-        try:
-            env = self._make_base(kwargs)
-            if config.action_repeat > 1:
-                env = ActionRepeat(env, config.action_repeat)
-            if self._factory is not None and config.max_episode_steps is not None:
-                # Counted in policy steps; `gymnasium.make` has set its own limit in simulation steps.
-                env = gym.wrappers.TimeLimit(env, -(-config.max_episode_steps // config.action_repeat))
-        except Exception as error:
-            what = config.id or config.factory
-            reason = f"{type(error).__name__}: {error}"
-            raise TaskError(f"{self.task.name}: cannot make {what} ({reason})") from error
-        recorded = StateRecorder(env, self.task, self._extract, self._success_info)
+        base = self._base.make(render_mode)
+        recorded = StateRecorder(base, self.task, self._extract, self._success_info)
         return flat_observations(recorded, self.task.name)
-
-    def _make_base(self, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
-        config = self.task.file.env
-        if self._factory is not None:
-            return self._factory(**kwargs)
-        assert config.id is not None
-        limit = {} if config.max_episode_steps is None else {"max_episode_steps": config.max_episode_steps}
-        return gym.make(config.id, disable_env_checker=True, **limit, **kwargs)
 
     def expert(self) -> Callable[[Any], Any]:
         """Return the task's own policy, `act(observation)`.
@@ -207,7 +123,7 @@ class EnvMaker:
             raise TaskError(
                 f"{self.task.name}: it has no expert; name one by the key 'expert' of its task.yaml"
             )
-        make = self._load(self.task.file.expert)
+        make = load_function(self.task.file.expert, self.task.folder, self.task.name)
         env = self.make()
         try:
             act: Callable[[Any], Any] = make(env)
@@ -217,15 +133,3 @@ class EnvMaker:
         finally:
             env.close()
         return act
-
-    def _load_factory(self) -> Callable[..., gym.Env[Any, Any]] | None:
-        factory = self.task.file.env.factory
-        return None if factory is None else self._load(factory)
-
-    def _load(self, what: str) -> Callable[..., Any]:
-        where, function = what.split(":")
-        if where.endswith(".py"):
-            module = import_task_file((self.task.folder / where).resolve())
-        else:
-            module = _import_module(where, self.task)
-        return _attribute(module, function, f"{self.task.name}: {where}")
