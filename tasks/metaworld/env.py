@@ -13,7 +13,29 @@ CAMERA = {"lookat": np.array([0.0, 0.7, 0.2]), "distance": 1.4, "azimuth": 155.0
 
 
 class MetaWorld(gym.Wrapper):
-    """Makes `reset` obey its seed and observe the new episode, and repeats actions at little cost."""
+    """Makes `reset` obey its seed and observe the new episode, and repeats actions at little cost.
+
+    ## Observation space
+
+    | Num   | Observation                                                     | Unit         |
+    | ----- | --------------------------------------------------------------- | ------------ |
+    | 0     | x position of the hand                                          | position (m) |
+    | 1     | y position of the hand                                          | position (m) |
+    | 2     | z position of the hand                                          | position (m) |
+    | 3     | opening of the gripper, 1 is fully open                         | -            |
+    | 4     | x position of the object                                        | position (m) |
+    | 5     | y position of the object                                        | position (m) |
+    | 6     | z position of the object                                        | position (m) |
+    | 7-10  | quaternion of the object                                        | -            |
+    | 11    | x position of the second object, 0 where there is none          | position (m) |
+    | 12    | y position of the second object, 0 where there is none          | position (m) |
+    | 13    | z position of the second object, 0 where there is none          | position (m) |
+    | 14-17 | quaternion of the second object, 0 where there is none          | -            |
+    | 18-35 | the first 18 numbers as they were one simulation step before    | -            |
+    | 36    | x position of the goal, fixed within an episode                 | position (m) |
+    | 37    | y position of the goal, fixed within an episode                 | position (m) |
+    | 38    | z position of the goal, fixed within an episode                 | position (m) |
+    """
 
     def reset(self, *, seed=None, options=None):
         """Draw a new goal and start an episode."""

@@ -4,16 +4,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rewardsmith.cli import task_new
 from rewardsmith.cli.console import Column, number, say, say_json, say_table
 from rewardsmith.cli.options import JsonOption, TaskArgument
 from rewardsmith.errors import RewardsmithError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rewardsmith.services.tasks.schema import Task, TaskFile
 
 EXIT_FINDINGS = 2
 
-app = typer.Typer(help="List, show and check tasks.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, show and check tasks.", no_args_is_help=True)
+app.command("new", epilog=task_new.EPILOG)(task_new.new)
 
 
 @app.command("list")
@@ -68,16 +72,28 @@ def check_task(
 
     found = load_task(task)
     require_extras(found)
-    findings = _findings(found, timeout_s)
-    n_errors = sum(finding["level"] == "error" for finding in findings)
+    result = checked(found, timeout_s)
     if as_json:
-        say_json({"task": found.name, "passed": n_errors == 0, "findings": findings})
+        say_json(result)
     else:
-        for finding in findings:
-            say(f"{finding['level']:<8} {finding['text']}")
-        say(f"{found.name}: {'keeps its contract' if n_errors == 0 else f'{n_errors} errors'}")
-    if n_errors:
+        say_findings(result)
+    if not result["passed"]:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def say_findings(result: "Mapping[str, Any]") -> None:
+    """Write the findings of a check, and what they come to."""
+    for finding in result["findings"]:
+        say(f"{finding['level']:<8} {finding['text']}")
+    n_errors = sum(finding["level"] == "error" for finding in result["findings"])
+    say(f"{result['task']}: {f'{n_errors} errors' if n_errors else 'keeps its contract'}")
+
+
+def checked(task: "Task", timeout_s: float) -> dict[str, Any]:
+    """Return `task`, whether it `passed`, and the `findings` of a check of a task's contract."""
+    findings = _findings(task, timeout_s)
+    passed = all(finding["level"] != "error" for finding in findings)
+    return {"task": task.name, "passed": passed, "findings": findings}
 
 
 def _findings(task: "Task", timeout_s: float) -> list[dict[str, str]]:

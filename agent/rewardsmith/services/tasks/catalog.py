@@ -17,6 +17,7 @@ _MODULE_OF_EXTRA = {
     "mujoco": "mujoco",
     "box2d": "Box2D",
     "robotics": "gymnasium_robotics",
+    "mo": "mo_gymnasium",
 }
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from rewardsmith.contract.layout import FieldKind, StateField, StateLayout
 from rewardsmith.contract.sources import STATE_FILE_SOURCE, check_field_name, source_expression
+from rewardsmith.resources import search_dirs
 
 Baseline = Literal["human", "sparse", "zero", "progress"]
 
@@ -22,7 +23,8 @@ class EnvConfig(_Part):
     id: str | None = None
     """A registered Gymnasium id."""
     factory: str | None = None
-    """Instead of `id`: `file.py:function` (relative to the task's folder) or `module:function`."""
+    """Instead of `id`: `file.py:function` (relative to the task's folder, or to a folder of tasks) or
+    `module:function`."""
     kwargs: dict[str, Any] = {}
     imports: tuple[str, ...] = ()
     """Modules that register the id when they are imported."""
@@ -137,6 +139,16 @@ class JudgeConfig(_Part):
 FITNESS_FILE = "fitness.py"
 
 
+def find_code_file(folder: Path, name: str) -> Path:
+    """Return a Python file of a task: relative to its folder, or else to a folder of tasks.
+
+    So a task of one's own may use the adapter of a suite that is shipped, as `metaworld/env.py`.
+    """
+    own = (folder / name).resolve()
+    shared = (root / name for root in search_dirs("tasks"))
+    return next((path.resolve() for path in (own, *shared) if path.is_file()), own)
+
+
 class TaskFile(_Part):
     """The whole of task.yaml."""
 
@@ -222,4 +234,4 @@ class Task(_Part):
         for function in (file.env.factory, file.expert):
             if function is not None and function.split(":")[0].endswith(".py"):
                 in_use.append(function.split(":")[0])
-        return tuple((self.folder / name).resolve() for name in in_use)
+        return tuple(find_code_file(self.folder, name) for name in in_use)

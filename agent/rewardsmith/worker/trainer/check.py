@@ -16,6 +16,7 @@ from rewardsmith.worker.trainer.taskenv import EnvMaker
 from rewardsmith.worker.trainer.training import check_learner
 
 N_STEPS = 1000
+MIN_EPISODES = 4
 
 Finding = dict[str, str]
 
@@ -41,7 +42,7 @@ def _random_steps(maker: EnvMaker, measures: Measures, seed: int) -> list[Trajec
     action_spec(env.action_space, maker.task.name)
     trajectories: list[Trajectory] = []
     try:
-        while sum(map(len, trajectories)) < N_STEPS:
+        while sum(map(len, trajectories)) < N_STEPS or len(trajectories) < MIN_EPISODES:
             trajectories.append(_play(env, measures, seed + len(trajectories)))
     finally:
         env.close()

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium as gym
 
 from rewardsmith.errors import TaskError
-from rewardsmith.services.tasks.schema import EnvConfig
+from rewardsmith.services.tasks.schema import EnvConfig, find_code_file
 
 
 class BaseMaker:
@@ -72,7 +72,7 @@ def load_function(what: str, folder: Path, name: str) -> Callable[..., Any]:
     """
     where, function = what.split(":")
     if where.endswith(".py"):
-        module = import_task_file((folder / where).resolve())
+        module = import_task_file(find_code_file(folder, where))
     else:
         module = import_module(where, name)
     return attribute(module, function, f"{name}: {where}")

@@ -1,0 +1,1 @@
+"""From facts about an environment to the draft of a task."""

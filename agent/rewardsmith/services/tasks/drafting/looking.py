@@ -1,0 +1,57 @@
+"""Asks a process of its own for facts about an environment: its code is the user's, and may do anything."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rewardsmith.errors import TaskError, TrainerError
+from rewardsmith.services.forkserver import scrubbed_environment
+from rewardsmith.services.tasks.schema import EnvConfig
+
+_MODULE = "rewardsmith.worker.trainer.introspection"
+
+
+def look_at(env: EnvConfig, *, folder: Path, name: str, timeout_s: float) -> dict[str, Any]:
+    """Return facts about an environment; see `introspect` in the module that is run.
+
+    Args:
+        env: which environment.
+        folder: of the task, to which the file of a factory is relative.
+        name: of the task, for messages.
+        timeout_s: wall-clock limit.
+
+    Raises:
+        TaskError: it cannot be made, played or trained on.
+        TrainerError: the process died.
+    """
+    request = {"env": env.model_dump(mode="json"), "folder": str(folder), "name": name}
+    with tempfile.TemporaryDirectory(prefix="rewardsmith-") as scratch:
+        out = Path(scratch) / "facts.json"
+        command = [sys.executable, "-s", "-P", "-m", _MODULE, json.dumps(request), str(out)]
+        try:
+            done = subprocess.run(
+                command,
+                env=scrubbed_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired:
+            raise TaskError(
+                f"{name}: the environment was not made and played within {timeout_s:.0f} s"
+            ) from None
+        if not out.is_file():
+            tail = done.stderr.strip().splitlines()
+            reason = f": {tail[-1]}" if tail else ""
+            raise TrainerError(f"looking at the environment ended with code {done.returncode}{reason}")
+        answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    if "refusal" in answer:
+        raise TaskError(str(answer["refusal"]))
+    facts: dict[str, Any] = answer["facts"]
+    return facts
