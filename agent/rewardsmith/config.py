@@ -213,6 +213,10 @@ class RunConfig(_Part):
     """Who writes rewards."""
     evaluator: ModelConfig | None = None
     """Who criticises them; None where no one does."""
+    reward: str | None = None
+    """Code of a reward that is given instead of searched for, or None."""
+    reward_origin: str = ""
+    """Where that code comes from, for people."""
     method_name: str = "rewardsmith"
     method: MethodConfig = MethodConfig()
     seed: int = Field(default=0, ge=0)

@@ -61,8 +61,14 @@ def outcome_document(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
 def _show_winner(result: Mapping[str, Any]) -> None:
     winner = result["winner"]
     if winner is None:
+        given = result.get("given")
         why = "no candidate was trained and judged" if result["iterations"] else "nothing was searched"
+        if given is not None:
+            why = f"the reward was turned down, {given['failure']}: {given['message']}"
         say(f"No winner: {why}")
+        return
+    if result.get("given") is not None:
+        say(f"Reward: {winner['origin']}, preference accuracy {number(winner['preference'])}")
         return
     fitness, progress = number(winner["fitness"]), number(winner["progress"])
     seeds = winner["confirmed_seeds"]

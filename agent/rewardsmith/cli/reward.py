@@ -1,4 +1,4 @@
-"""`rewardsmith reward`: what to do with a reward that a run has found."""
+"""`rewardsmith reward`: check and train a reward of one's own, or take one out of a run."""
 
 import sys
 from pathlib import Path
@@ -6,16 +6,14 @@ from typing import Annotated
 
 import typer
 
+from rewardsmith.cli import reward_given
 from rewardsmith.cli.console import note, plain, say_json, write
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument
 from rewardsmith.errors import ConfigError, RunFolderError
 
-app = typer.Typer(help="Take a reward out of a run.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Take a reward out of a run."""
+app = typer.Typer(help="Check or train a reward of your own; take one out of a run.", no_args_is_help=True)
+app.command("check", epilog=reward_given.CHECK_EPILOG)(reward_given.check)
+app.command("train", epilog=reward_given.TRAIN_EPILOG)(reward_given.train)
 
 
 @app.command("export")

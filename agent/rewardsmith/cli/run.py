@@ -188,7 +188,7 @@ def run(
     from rewardsmith.loop.setup import resolve
     from rewardsmith.services.journal.folder import RunFolder
 
-    root, folder_name = _where(out, name)
+    root, folder_name = where(out, name)
     short = [("stop.iterations", iterations), ("propose.candidates", candidates)]
     config = resolve(
         task=task,
@@ -217,7 +217,7 @@ def run(
         return
     folder = RunFolder.create(root, folder_name, config.model_dump(mode="json"))
     try:
-        _execute(folder, as_json)
+        execute_and_show(folder, as_json)
     except SandboxUnavailableError:
         # Nothing has begun: a folder of this name would only be in the way of the next try.
         if not has_begun(folder):
@@ -235,10 +235,11 @@ def resume(run: RunArgument, root: RootOption = DEFAULT_ROOT, as_json: JsonOptio
         note(f"Run {record.folder.name} is finished; this is its result")
         _finish(record.folder.path, record.result, as_json)
     else:
-        _execute(record.folder, as_json)
+        execute_and_show(record.folder, as_json)
 
 
-def _where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
+def where(out: Path | None, name: str | None) -> tuple[Path, str | None]:
+    """Return root and name of a new run folder, from the options of a command."""
     if out is not None and name is not None:
         raise typer.BadParameter("give either --out or --name", param_hint="--name")
     if out is not None:
@@ -272,7 +273,8 @@ def _finish(folder: Path, result: Mapping[str, Any], as_json: bool) -> None:
         raise typer.Exit(NoWinnerError.exit_code)
 
 
-def _execute(folder: "RunFolder", as_json: bool) -> None:
+def execute_and_show(folder: "RunFolder", as_json: bool) -> None:
+    """Run, or go on with, the run in a folder, and show its result; exit code 2 where there is none."""
     from rewardsmith.cli.progress import open_reporter
 
     try:

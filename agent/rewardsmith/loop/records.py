@@ -185,7 +185,9 @@ def read_proposals(record: RunRecord) -> dict[str, Proposal]:
         RunFolderError: an object is missing or damaged.
     """
     proposals: dict[str, Proposal] = {}
-    objects = record.folder.objects
+    objects, given = record.folder.objects, record.folder.config.get("reward")
+    if given is not None:
+        proposals[candidate_id(0, 0)] = Proposal(source=given, origin=record.folder.config["reward_origin"])
     for iteration in record.iterations:
         if iteration.proposals_ref is not None:
             for index, row in enumerate(objects.get_json(iteration.proposals_ref)):

@@ -32,7 +32,8 @@ def execute(folder: RunFolder, reporter: Reporter) -> RunResult:
         if winner is not None:
             write_text_atomic(folder.path / REWARD_FILE, reward_file(folder, winner))
         # Where nothing was searched, the baselines are what was asked for.
-        if state is not None and (winner is not None or state.iteration == 0):
+        is_turned_down = session.config.reward is not None and winner is None
+        if state is not None and (winner is not None or state.iteration == 0) and not is_turned_down:
             finals = compare(session, state, winner)
         result = _result(session, state, reason, winner, finals, searched)
         session.journal.decide("result", result)
@@ -46,7 +47,9 @@ def reward_file(folder: RunFolder, winner: Candidate) -> str:
     return render_reward_file(
         task_of(config),
         winner.source,
-        f"candidate {winner.id} of run {folder.name}, written by {config.model.name}",
+        f"candidate {winner.id} of run {folder.name}, written by {config.model.name}"
+        if config.reward is None
+        else f"given as {config.reward_origin} to run {folder.name}",
         shaping=config.method.train.shaping == "potential",
     )
 
@@ -71,6 +74,7 @@ def _result(
         "expert_episodes": session.config.method.store.expert_episodes,
         "ended": reason,
         "iterations": state.iteration if state else 0,
+        "given": state and state.given,
         "winner": winner and _winner(session, winner),
         "final": finals and asdict(finals),
         "totals": {
@@ -87,6 +91,13 @@ def _result(
     }
 
 
+def _judged(session: Session, winner: Candidate) -> dict[str, float | None]:
+    """Return what the search measured of the winner; a given one was not trained in it."""
+    if winner.checkpoints:
+        return winner.judged(session.config.method.select)
+    return dict.fromkeys(("fitness", "progress", "success", "success_last"))
+
+
 def _winner(session: Session, winner: Candidate) -> dict[str, Any]:
     return {
         "id": winner.id,
@@ -95,5 +106,5 @@ def _winner(session: Session, winner: Candidate) -> dict[str, Any]:
         "parents": list(winner.proposal.parents),
         "preference": winner.preference,
         "confirmed_seeds": len(winner.confirmed),
-        **winner.judged(session.config.method.select),
+        **_judged(session, winner),
     }

@@ -4,6 +4,7 @@ from rewardsmith.errors import BudgetExhausted
 from rewardsmith.loop.candidates import Candidate
 from rewardsmith.loop.confirm import confirm
 from rewardsmith.loop.diagnosing import diagnose
+from rewardsmith.loop.given import take_given
 from rewardsmith.loop.halving import train_candidates
 from rewardsmith.loop.proposing import forget_losers, prefer, propose, screen_candidates
 from rewardsmith.loop.reflecting import reflect
@@ -28,7 +29,8 @@ def search(session: Session) -> tuple[SearchState | None, str]:
     state: SearchState | None = None
     try:
         state = start_state(session)
-        reason = _reason_to_stop(session, state)
+        given = session.config.reward is not None
+        reason = take_given(session, state) if given else _reason_to_stop(session, state)
         while reason is None:
             state.iteration += 1
             session.check_wall_clock(f"i{state.iteration:02d}/start")

@@ -94,6 +94,7 @@ def resolve(
     budget: BudgetConfig,
     root: Path = Path("runs"),
     dry: bool = False,
+    reward: tuple[str, str] | None = None,
 ) -> RunConfig:
     """Return the whole configuration of a new run.
 
@@ -111,6 +112,7 @@ def resolve(
         budget: the most that the run may use.
         root: where recorded runs are found by name.
         dry: whether nothing will be called, so that no key is needed.
+        reward: code that is given instead of searched for, and where it comes from.
 
     Raises:
         ConfigError: a name, key or value is wrong.
@@ -151,6 +153,8 @@ def resolve(
         task_digest=task_digest(found),
         model=coder,
         evaluator=critic,
+        reward=reward and reward[0],
+        reward_origin=reward[1] if reward else "",
         method_name=Path(method).stem,
         method=chosen,
         seed=seed,

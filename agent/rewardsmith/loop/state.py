@@ -43,6 +43,7 @@ class SearchState:
         stale_iterations: iterations since the best was last beaten.
         iteration: the last one that was begun.
         turns: what earlier iterations came to, for a coder that reads feedback.
+        given: what was found of a reward that was given instead of searched for, or None.
         rubric: the evaluator's rubric, None where there is none to be had; empty before it was asked for.
     """
 
@@ -57,6 +58,7 @@ class SearchState:
     stale_iterations: int = 0
     iteration: int = 0
     turns: list[Turn] = field(default_factory=list)
+    given: Mapping[str, Any] | None = None
     rubric: tuple[Mapping[str, Any] | None, ...] = ()
 
     @property
