@@ -118,3 +118,30 @@ def test_a_missing_function_is_named_with_its_file(toy_task, name):
     task = toy_task(MEASURED, {"fitness.py": "".join(functions.values())})
     with pytest.raises(TaskError, match=rf"walk/fitness\.py: it defines no function '{name}'"):
         judge(task)
+
+
+def test_tasks_may_share_a_file_of_measures_and_give_it_arguments_of_their_own(toy_task):
+    shared = (
+        "def success(state, at):\n    return state.clock >= at\n"
+        "def progress(state, steps):\n    return state.clock / steps\n"
+        "def fitness(episode, scale):\n    return scale * float(episode.success.mean())\n"
+    )
+    task = toy_task(
+        {
+            "success": {"source": "../measures.py", "kwargs": {"at": 3}},
+            "progress": {"source": "../measures.py", "over": "last", "kwargs": {"steps": 4}},
+            "fitness": "../measures.py",
+            "fitness_kwargs": {"scale": 6.0},
+        },
+        {"../measures.py": shared},
+    )
+    trajectory = judge(task)
+    assert (trajectory.success_last, trajectory.progress, trajectory.fitness) == (True, 0.75, 2.0)
+    assert [path.name for path in task.code_files] == ["measures.py", "env.py"]
+
+
+def test_a_file_of_a_shipped_suite_is_found_from_a_task_of_ones_own(toy_task):
+    task = toy_task({"env": {"factory": "metaworld/env.py:make", "kwargs": {"env_name": "reach-v3"}}})
+    (path,) = task.code_files
+    assert path.is_file()
+    assert path.parent.name == "metaworld"

@@ -13,6 +13,10 @@ from rewardsmith.resources import search_dirs
 Baseline = Literal["human", "sparse", "zero", "progress"]
 
 
+FITNESS_FILE = "fitness.py"
+"""What the file of a task's measures is usually called."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,25 +78,36 @@ class SuccessConfig(_Part):
     """When an episode counts as solved."""
 
     source: str
-    """`info.KEY` (true where it is above one half) or `fitness.py`, function `success(state) -> (n,)`."""
+    """`info.KEY` (true where it is above one half) or a file with the function `success(state) -> (n,)`."""
     when: Literal["any", "last"] = "any"
     """Whether success at any step counts, or only at the last one."""
+    kwargs: dict[str, Any] = {}
+    """Further arguments of the function, for a file that several tasks share."""
 
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        if source != FITNESS_FILE and not source.startswith("info."):
-            raise ValueError(f"use info.KEY or {FITNESS_FILE}")
+        if not _is_code(source) and not source.startswith("info."):
+            raise ValueError(f"use info.KEY or a Python file, such as {FITNESS_FILE}")
         return source
 
 
 class ProgressConfig(_Part):
     """The graded measure that tells a near miss from doing nothing."""
 
-    source: Literal["fitness.py"]
-    """Function `progress(state) -> (n,)` in [0, 1]."""
+    source: str
+    """A file with the function `progress(state) -> (n,)` in [0, 1]."""
     over: Literal["mean", "best", "last"] = "mean"
     """How the values of an episode's states become one number."""
+    kwargs: dict[str, Any] = {}
+    """Further arguments of the function, for a file that several tasks share."""
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if not _is_code(source):
+            raise ValueError(f"use a Python file, such as {FITNESS_FILE}")
+        return source
 
 
 class TrainingConfig(_Part):
@@ -136,7 +151,9 @@ class JudgeConfig(_Part):
     """For each final policy."""
 
 
-FITNESS_FILE = "fitness.py"
+def _is_code(source: str) -> bool:
+    """Whether a source is a Python file, relative to the task's folder or to a folder of tasks."""
+    return source.endswith(".py")
 
 
 def find_code_file(folder: Path, name: str) -> Path:
@@ -161,7 +178,9 @@ class TaskFile(_Part):
     state: tuple[FieldConfig, ...] = Field(min_length=1)
     success: SuccessConfig | None = None
     fitness: str = "success"
-    """`success` (1 or 0), `return` (the environment's own), or `fitness.py`, function `fitness(episode)`."""
+    """`success` (1 or 0), `return` (the environment's own), or a file with a function `fitness(episode)`."""
+    fitness_kwargs: dict[str, Any] = {}
+    """Further arguments of that function, for a file that several tasks share."""
     fitness_doc: str = ""
     """What the fitness means and its unit, for reports; a coder never sees it."""
     target_fitness: float | None = None
@@ -184,8 +203,8 @@ class TaskFile(_Part):
     @field_validator("fitness")
     @classmethod
     def _known_fitness(cls, fitness: str) -> str:
-        if fitness not in ("success", "return", FITNESS_FILE):
-            raise ValueError(f"use success, return or {FITNESS_FILE}")
+        if fitness not in ("success", "return") and not _is_code(fitness):
+            raise ValueError(f"use success, return or a Python file, such as {FITNESS_FILE}")
         return fitness
 
     @model_validator(mode="after")
@@ -228,7 +247,7 @@ class Task(_Part):
             file.success and file.success.source,
             file.progress and file.progress.source,
         )
-        in_use = [FITNESS_FILE] if FITNESS_FILE in measures else []
+        in_use = list(dict.fromkeys(source for source in measures if source and _is_code(source)))
         if self.uses_state_file:
             in_use.append(STATE_FILE_SOURCE)
         for function in (file.env.factory, file.expert):

@@ -1,17 +1,18 @@
 """The task's own measures of an episode: success, progress, fitness. Reward code never meets them."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from rewardsmith.errors import TaskError
-from rewardsmith.services.tasks.schema import FITNESS_FILE, Task
+from rewardsmith.services.tasks.schema import Task, find_code_file
 from rewardsmith.types import ActionArray, BoolArray, FloatArray, Trajectory
-from rewardsmith.worker.trainer.making import import_task_file
+from rewardsmith.worker.trainer.making import attribute, import_task_file
 
 PROGRESS_TOLERANCE = 1e-6
 """Observations are often float32, whose rounding may carry a value a little out of its range."""
@@ -36,23 +37,33 @@ class Episode:
     env_return: float
 
 
+def _sources(task: Task) -> Iterator[tuple[str, str]]:
+    """Yield each measure that the task's own code computes, with the file that does."""
+    file = task.file
+    if file.fitness.endswith(".py"):
+        yield "fitness", file.fitness
+    if file.success is not None and file.success.source.endswith(".py"):
+        yield "success", file.success.source
+    if file.progress is not None:
+        yield "progress", file.progress.source
+
+
 class Measures:
     """Success, progress and fitness of one task."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._layout = task.layout
-        uses_file = any(path.name == FITNESS_FILE for path in task.code_files)
-        self._module = import_task_file(task.folder / FITNESS_FILE) if uses_file else None
+        self._functions: dict[str, tuple[Path, Callable[..., Any]]] = {}
+        for name, source in _sources(task):
+            file = find_code_file(task.folder, source)
+            self._functions[name] = file, attribute(import_task_file(file), name, file)
 
-    def _ask(self, name: str, argument: Any, convert: Callable[[Any], Any]) -> Any:
-        """Return what a function of the task's fitness.py answers, converted."""
-        file = self._task.folder / FITNESS_FILE
-        function: Callable[[Any], Any] | None = getattr(self._module, name, None)
-        if not callable(function):
-            raise TaskError(f"{file}: it defines no function {name!r}")
+    def _ask(self, name: str, argument: Any, kwargs: Mapping[str, Any], convert: Callable[[Any], Any]) -> Any:
+        """Return what a function of the task's own code answers, converted."""
+        file, function = self._functions[name]
         try:
-            return convert(function(argument))
+            return convert(function(argument, **kwargs))
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f":{f.lineno}" for f in reversed(frames) if f.filename == str(file)), "")
@@ -63,7 +74,11 @@ class Measures:
 
     def success_of(self, state: FloatArray) -> BoolArray:
         """Return the success of each state `(n, state_dim)`, for tasks that compute it from the state."""
-        values: BoolArray = self._ask("success", self._named(state), lambda v: np.asarray(v, dtype=np.bool_))
+        config = self._task.file.success
+        kwargs = {} if config is None else config.kwargs
+        values: BoolArray = self._ask(
+            "success", self._named(state), kwargs, lambda v: np.asarray(v, dtype=np.bool_)
+        )
         if values.shape != (len(state),):
             raise TaskError(f"{self._task.name}: success must answer one value for each state")
         return values
@@ -78,13 +93,15 @@ class Measures:
         success = self._task.file.success
         if success is None:
             return None
-        if success.source == FITNESS_FILE:
+        if "success" in self._functions:
             return self.success_of(next_state)
         return np.asarray(told, dtype=np.bool_)
 
     def progress_of(self, state: FloatArray) -> FloatArray:
         """Return the progress of each state `(n, state_dim)` as `(n,)`, in [0, 1]."""
-        values = self._ask("progress", self._named(state), lambda v: np.asarray(v, dtype=np.float64))
+        config = self._task.file.progress
+        kwargs = {} if config is None else config.kwargs
+        values = self._ask("progress", self._named(state), kwargs, lambda v: np.asarray(v, dtype=np.float64))
         what = f"{self._task.name}: progress must answer one value in [0, 1] for each state"
         if values.shape != (len(state),):
             raise TaskError(f"{what}; it answered shape {values.shape} to {len(state)} states")
@@ -137,7 +154,10 @@ class Measures:
         kind = self._task.file.fitness
         if kind == "success":
             return float(bool(solved))
-        value = episode.env_return if kind == "return" else self._ask("fitness", episode, float)
+        if kind == "return":
+            value = episode.env_return
+        else:
+            value = self._ask("fitness", episode, self._task.file.fitness_kwargs, float)
         if not np.isfinite(value):
             raise TaskError(f"{self._task.name}: the fitness of an episode is {value}")
         return value
