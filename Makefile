@@ -45,8 +45,8 @@ ifneq ($(HEALTHY),yes)
 endif
 	@echo "Installing PyTorch $(if $(TORCH_INDEX),from $(TORCH_INDEX),(on Linux pip's default is the CUDA build: gigabytes; TORCH_INDEX=URL chooses another)) ..."
 	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
-	@echo "Installing rewardsmith, Meta-World, clients of language models and the tools for development ..."
-	@$(PIP) -e '.[dev,metaworld,openai,litellm,visual,docker]'
+	@echo "Installing rewardsmith, environments, clients of language models and the tools for development ..."
+	@$(PIP) -e '.[dev,metaworld,box2d,robotics,mo,openai,litellm,visual,docker]'
 	@echo "$(CURDIR)" > $@
 
 install-llm: $(STAMP)  ## install a small language model for the tests that need one: 130 MB

@@ -37,6 +37,10 @@ class MetaWorld(gym.Wrapper):
     | 38    | z position of the goal, fixed within an episode                 | position (m) |
     """
 
+    def __init__(self, env, name):
+        super().__init__(env)
+        self.name = name
+
     def reset(self, *, seed=None, options=None):
         """Draw a new goal and start an episode."""
         env = self.unwrapped
@@ -75,4 +79,4 @@ def make(env_name, render_mode=None):
     env._freeze_rand_vec = False
     env.seeded_rand_vec = True
     env._set_task_called = True
-    return MetaWorld(env)
+    return MetaWorld(env, env_name)

@@ -68,7 +68,7 @@ class Cell:
     def folder_name(self) -> str:
         """Name of the run's folder: equal for equal work, another for all that may change a result."""
         words = "-".join(re.findall(r"[a-z0-9]+", f"{self.task} {self.label}".lower()))
-        return f"{words[:80]}-s{self.seed}-{_digest(self.config)}"
+        return f"{words[:80]}-s{self.seed}-{config_digest(self.config)}"
 
 
 def make_cells(
@@ -156,7 +156,7 @@ def evaluator_cells(
     return cells
 
 
-def _digest(config: RunConfig) -> str:
+def config_digest(config: RunConfig) -> str:
     """Return what tells configurations apart that may give different results.
 
     Keys that have their default are left out, so that a later version with more keys finds its earlier runs.

@@ -9,8 +9,8 @@ import typer
 
 from rewardsmith.cli.console import Column, note, number, say, say_json, say_table
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
-from rewardsmith.cli.run import SandboxChoice, execute_and_show, usable_cores, where
-from rewardsmith.errors import ConfigError, NoWinnerError
+from rewardsmith.cli.run import SandboxChoice, execute_and_show, read_reward, usable_cores, where
+from rewardsmith.errors import NoWinnerError
 
 if TYPE_CHECKING:
     from rewardsmith.config import RunConfig
@@ -119,12 +119,6 @@ def _config(
     from rewardsmith.config import BudgetConfig
     from rewardsmith.loop.setup import resolve
 
-    try:
-        source = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ConfigError(f"{file}: not a UTF-8 text file") from None
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read ({error.strerror})") from None
     return resolve(
         task=task,
         method=METHOD,
@@ -135,7 +129,7 @@ def _config(
         sandbox=sandbox.value,
         budget=BudgetConfig(),
         root=DEFAULT_ROOT,
-        reward=(source, file.name),
+        reward=read_reward(file),
     )
 
 

@@ -13,7 +13,7 @@ import typer
 from rewardsmith.cli.console import note
 from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument, TaskArgument
 from rewardsmith.cli.outcome import show_outcome
-from rewardsmith.errors import NoWinnerError, SandboxUnavailableError
+from rewardsmith.errors import ConfigError, NoWinnerError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from rewardsmith.config import ModelConfig
@@ -50,6 +50,16 @@ def register(app: typer.Typer) -> None:
         "  rewardsmith run classic/pendulum -s train.keep=2 -s task.training.total_timesteps=20000",
     )(run)
     app.command("resume", rich_help_panel=PANEL)(resume)
+
+
+def read_reward(file: Path) -> tuple[str, str]:
+    """Return the code of a reward that a person wrote, and the name of its file."""
+    try:
+        return file.read_text(encoding="utf-8"), file.name
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file}: not a UTF-8 text file") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read ({error.strerror})") from None
 
 
 def usable_cores() -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rewardsmith.cli import task_new
+from rewardsmith.cli import task_measure, task_new
 from rewardsmith.cli.console import Column, number, say, say_json, say_table
 from rewardsmith.cli.options import JsonOption, TaskArgument
 from rewardsmith.errors import RewardsmithError
@@ -18,6 +18,7 @@ EXIT_FINDINGS = 2
 
 app = typer.Typer(help="Make, list, show and check tasks.", no_args_is_help=True)
 app.command("new", epilog=task_new.EPILOG)(task_new.new)
+app.command("measure", epilog=task_measure.EPILOG)(task_measure.measure)
 
 
 @app.command("list")
@@ -29,20 +30,37 @@ def list_tasks(as_json: JsonOption = False) -> None:
     if as_json:
         say_json(rows)
         return
-    columns = (Column(title="name"), Column(title="goal", fold=True), Column(title="note", fold=True))
-    say_table(columns, [[row["name"], row["goal"] or "-", _remark(row)] for row in rows])
+    columns = (
+        Column(title="name"),
+        Column(title="goal", fold=True),
+        Column(title="discriminates"),
+        Column(title="note", fold=True),
+    )
+    words = {None: "-", True: "yes", False: "no"}
+    say_table(
+        columns,
+        [[row["name"], row["goal"] or "-", words[row["discriminates"]], _remark(row)] for row in rows],
+    )
 
 
 @app.command("show")
 def show_task(task: TaskArgument, as_json: JsonOption = False) -> None:
     """Show what TASK asks for, what a reward sees of it, and how it is measured and trained."""
     from rewardsmith.services.tasks.catalog import load_task, missing_extras
+    from rewardsmith.services.tasks.measured import is_current, read_measured
 
     found = load_task(task)
     missing = missing_extras(found)
+    measured = read_measured(found)
+    current = measured is not None and is_current(measured, found)
     if as_json:
-        document = found.file.model_dump(mode="json")
-        say_json({"name": found.name, "folder": str(found.folder), "missing_extras": missing, **document})
+        document = {
+            "name": found.name,
+            "folder": str(found.folder),
+            "missing_extras": missing,
+            "measured": measured and {"is_current": current, **measured.model_dump(mode="json")},
+        }
+        say_json(document | found.file.model_dump(mode="json"))
         return
     say(found.name)
     say(f"  {found.file.goal}")
@@ -54,6 +72,8 @@ def show_task(task: TaskArgument, as_json: JsonOption = False) -> None:
     say()
     _show_measures(found.file)
     _show_training(found.file)
+    for line in task_measure.in_words(measured, is_current=current):
+        say(line)
 
 
 @app.command("check")
@@ -110,13 +130,17 @@ def _findings(task: "Task", timeout_s: float) -> list[dict[str, str]]:
 
 def _row(name: str, folder: str) -> dict[str, Any]:
     from rewardsmith.services.tasks.catalog import load_task, missing_extras
+    from rewardsmith.services.tasks.measured import read_measured
 
+    row: dict[str, Any] = {"name": name, "goal": None, "folder": folder, "missing_extras": []}
+    row |= {"discriminates": None, "error": None}
     try:
         task = load_task(folder)
-        goal, missing, error = task.file.goal, missing_extras(task), None
+        measured = read_measured(task)
     except RewardsmithError as bad:
-        goal, missing, error = None, [], str(bad)
-    return {"name": name, "goal": goal, "folder": folder, "missing_extras": missing, "error": error}
+        return row | {"error": str(bad)}
+    found = {"goal": task.file.goal, "missing_extras": missing_extras(task)}
+    return row | found | {"discriminates": measured and measured.discriminates}
 
 
 def _remark(row: dict[str, Any]) -> str:
