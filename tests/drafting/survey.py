@@ -33,7 +33,11 @@ print(json.dumps(ids + [f"metaworld:{name}" for name in ALL_V3_ENVIRONMENTS]))
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one environment: `passes`, `refused` or `fails`, and why."""
+    """What became of one environment, and why.
+
+    `passes`; `fails`; `refused`, since its spaces are not supported; `absent`, since the environment itself
+    needs a library that is not installed, as those of the old mujoco_py do.
+    """
 
     env: str
     outcome: str
@@ -44,6 +48,12 @@ def every_id():
     """Ids of Gymnasium's own environments, of Gymnasium-Robotics and of Meta-World."""
     done = subprocess.run([sys.executable, "-c", LIST_IDS], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _outcome(error):
+    if "not supported: " in error or "which are not supported" in error:
+        return "refused"
+    return "absent" if "DependencyNotInstalled" in error or "ImportError" in error else "fails"
 
 
 def survey_one(env, root):
@@ -66,7 +76,6 @@ def survey_one(env, root):
         finally:
             host.close()
     except RewardsmithError as error:
-        outcome = "refused" if "not supported" in str(error) else "fails"
-        return Row(env, outcome, str(error))
+        return Row(env, _outcome(str(error)), str(error))
     errors = [finding["text"] for finding in answer["findings"] if finding["level"] == "error"]
     return Row(env, "fails" if errors else "passes", "; ".join(errors))

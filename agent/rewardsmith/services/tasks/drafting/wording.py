@@ -19,9 +19,10 @@ _ASIDES = (
 )
 _AXIS = re.compile(
     r"(?:\b(?:in|along|around|of|about) (?:the )?)?\b[xyzw]\b"
-    r"(?:[-_ ](?:coordinates?|axis|direction|component)(?: of)?)?",
+    r"(?:[-_ ](?:coordinates?|axis|direction|component))?",
     re.IGNORECASE,
 )
+_AXIS_OF = re.compile(r"\b[xyzw]\b(?:[-_ ](?:coordinates?|axis|component))? of (?:the )?", re.IGNORECASE)
 
 _KINDS: tuple[tuple[str, FieldKind], ...] = (
     (r"\bvelocit|\bspeed|\brad/s|\bm/s|_vel\b|\bderivative", "velocity"),
@@ -48,12 +49,12 @@ def slug(text: str) -> str:
 
 def without_axis(text: str) -> str:
     """Return a description without x, y, z or w, so that those of one vector become alike."""
-    return " ".join(_AXIS.sub(" ", text).split()).strip(" ,.")
+    return " ".join(_AXIS.sub(" ", _AXIS_OF.sub(" ", text)).split()).strip(" ,.")
 
 
 def as_name(text: str, taken: set[str]) -> str:
     """Return a name that reward code can read, unlike those that are taken, and take it."""
-    name = re.sub(r"\W+", "_", text).strip("_").lower() or "value"
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").lower() or "value"
     if name[0].isdigit():
         name = f"n{name}"
     if keyword.iskeyword(name) or name in ("terminated", "np", "obs", "info", "env"):

@@ -1,0 +1,156 @@
+"""From facts about an environment to the text of a task."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rewardsmith.errors import TaskError
+from rewardsmith.services.tasks.drafting.draft import MAX_TIMESTEPS, MIN_TIMESTEPS, draft_task
+from rewardsmith.services.tasks.drafting.writing import task_yaml
+from rewardsmith.services.tasks.schema import EnvConfig, TaskFile
+from rewardsmith.worker.trainer.introspection import introspect
+
+HERE = Path(__file__).parent
+
+
+def drafted(env, goal="Do it well."):
+    facts = introspect(EnvConfig.model_validate(env), HERE, "toy/made")
+    return draft_task(facts, env=env, goal=goal)
+
+
+def read(draft):
+    text = task_yaml(draft, "toy/made")
+    return TaskFile.model_validate(yaml.safe_load(text)), text
+
+
+def test_a_documented_environment_gets_names_kinds_and_bounds():
+    file, text = read(drafted({"id": "CartPole-v1"}))
+    assert [field.name for field in file.state] == [
+        "cart_position",
+        "cart_velocity",
+        "pole_angle",
+        "pole_angular_velocity",
+    ]
+    assert [field.kind for field in file.state] == ["position", "velocity", "angle", "velocity"]
+    assert (file.state[0].low, file.state[0].high, file.state[1].low) == (-4.8, 4.8, None)
+    assert "seen under random actions" in text
+
+
+def test_the_environments_own_return_is_marked_as_such():
+    file, text = read(drafted({"id": "CartPole-v1"}))
+    assert (file.fitness, file.baselines) == ("return", ("human", "zero"))
+    assert "THE FITNESS IS THE ENVIRONMENT'S OWN REWARD" in text
+
+
+def test_no_word_of_a_documented_reward_gets_into_a_draft():
+    pytest.importorskip("Box2D")
+    _, text = read(drafted({"id": "LunarLander-v3"}))
+    assert "8-dimensional vector" in text, "what is said of the observation is there"
+    assert "+100" not in text
+    assert "points" not in text
+
+
+def test_an_undocumented_environment_keeps_plain_names_and_asks(tmp_path):
+    (tmp_path / "env.py").write_text(BARE)
+    env = {"factory": "env.py:Bare"}
+    facts = introspect(EnvConfig(**env), tmp_path, "toy/bare")
+    file, text = read(draft_task(facts, env=env, goal="Count."))
+    assert [field.source for field in file.state] == ["obs[0]", "obs[1]", "obs[2]", "info.place"]
+    assert [field.kind for field in file.state] == ["scalar", "scalar", "flag", "scalar"]
+    assert "What is it?" in text
+    assert file.success is not None
+    assert (file.success.source, file.fitness) == ("info.is_success", "success")
+    assert file.env.max_episode_steps == 200, "it has no limit of its own"
+    assert "has no time limit of its own" in text
+
+
+BARE = """
+import gymnasium as gym
+import numpy as np
+
+
+class Bare(gym.Env):
+    action_space = gym.spaces.MultiBinary(2)
+    observation_space = gym.spaces.Box(
+        np.array([-9.0, -9.0, 0.0]), np.array([9.0, 9.0, 1.0]), dtype=np.float64
+    )
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.n = 0
+        return self._obs(), self._info()
+
+    def _obs(self):
+        return np.array([self.n / 10, self.np_random.random(), float(self.n % 2)])
+
+    def _info(self):
+        return {"place": self.n, "reward_parts": 3.0, "is_success": self.n > 15, "text": "x", "constant": 1.0}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.n += 1
+        return self._obs(), 1.0, self.n >= 20, False, self._info()
+"""
+
+
+@pytest.mark.parametrize(("delay_s", "expected"), [(1e-9, MAX_TIMESTEPS), (1.0, MIN_TIMESTEPS)])
+def test_the_budget_fits_the_speed_of_the_environment(delay_s, expected):
+    facts = introspect(EnvConfig(id="CartPole-v1"), HERE, "toy/made")
+    facts["play"] |= {"step_s": delay_s, "reset_s": 0.0}
+    assert draft_task(facts, env={"id": "CartPole-v1"}, goal="Go.").total_timesteps == expected
+
+
+def test_what_a_policy_cannot_be_trained_on_is_refused_before_anything_is_written():
+    with pytest.raises(TaskError, match="toy/made: cannot make NoSuch-v0"):
+        introspect(EnvConfig(id="NoSuch-v0"), HERE, "toy/made")
+
+
+class TestMujoco:
+    """Numbers that the simulator knows."""
+
+    @pytest.fixture(autouse=True)
+    def _needs_mujoco(self):
+        pytest.importorskip("mujoco")
+
+    def test_joints_are_recognised_by_their_values(self):
+        file, text = read(drafted({"id": "HalfCheetah-v5"}))
+        by_source = {field.source: field for field in file.state}
+        assert (by_source["obs[2]"].kind, by_source["obs[2]"].unit) == ("angle", "rad")
+        velocity = by_source["obs[8:10]"]
+        assert (velocity.name, velocity.kind, velocity.unit) == ("front_tip_velocity", "velocity", "m/s")
+        assert by_source["info.x_position"].name == "x_position"
+        assert not any("reward" in field.source for field in file.state)
+        assert "bthigh (3, 3)" in text
+
+    def test_a_free_joint_becomes_place_and_rotation(self):
+        file, _ = read(
+            drafted({"id": "Ant-v5", "kwargs": {"exclude_current_positions_from_observation": False}})
+        )
+        shapes = {field.name: field.shape for field in file.state}
+        assert (shapes["root_position"], shapes["root_quaternion"]) == ((3,), (4,))
+
+
+def test_dict_observations_keep_their_keys():
+    pytest.importorskip("gymnasium_robotics")
+    draft = drafted({"id": "FetchReach-v4", "imports": ["gymnasium_robotics"]})
+    file, _ = read(draft)
+    fields = {field.name: field for field in file.state}
+    assert fields["desired_goal"].source == "obs.desired_goal"
+    assert (fields["end_effector_position"].shape, fields["end_effector_position"].kind) == ((3,), "position")
+    assert file.success is not None
+    assert (file.success.source, file.success.when) == ("info.is_success", "last")
+
+
+def test_a_goal_cannot_break_the_file():
+    goal = 'Say: "stop" # now\n- and: go'
+    file, _ = read(drafted({"id": "CartPole-v1"}, goal))
+    assert file.goal == goal
+
+
+def test_a_draft_is_the_same_whenever_it_is_made():
+    first, second = (task_yaml(drafted({"id": "CartPole-v1"}), "toy/made") for _ in range(2))
+    steps = "steps a second were simulated"
+    assert [line for line in first.splitlines() if steps not in line and "total_timesteps" not in line] == [
+        line for line in second.splitlines() if steps not in line and "total_timesteps" not in line
+    ]
