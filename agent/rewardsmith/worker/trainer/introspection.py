@@ -117,6 +117,7 @@ class _Play:
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self._env = env
         self._spaces = dict(_leaf_spaces(env.observation_space, (), "obs"))
+        self._sizes = {source: np.size(space.sample()) for source, (_, space) in self._spaces.items()}
         self._seen: dict[str, list[FloatArray]] = {source: [] for source in self._spaces}
         self._info: dict[str, list[Any]] = {}
         self._info_at_reset: set[str] = set()
@@ -154,11 +155,14 @@ class _Play:
         self._returns.append(total)
 
     def _note(self, obs: Any, info: dict[str, Any]) -> None:
-        for source, (path, _) in self._spaces.items():
+        for source, (path, space) in self._spaces.items():
             value = obs
             for key in path:
                 value = value[key]
-            self._seen[source].append(np.ravel(np.asarray(value, dtype=np.float64)))
+            row = np.ravel(np.asarray(value, dtype=np.float64))
+            if row.size != self._sizes[source]:
+                raise ValueError(f"{source} has {row.size} values, which is not what {space} says")
+            self._seen[source].append(row)
         for key, value in info.items():
             number = _numbers(value)
             if number is not None:
