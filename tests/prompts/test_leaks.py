@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import replace
 from functools import cache
+from unittest.mock import patch
 
 import pytest
 
@@ -13,11 +14,17 @@ from rewardsmith.contract.layout import StateLayout
 from rewardsmith.resources import search_dirs
 from rewardsmith.services import prompting
 from rewardsmith.services.tasks.catalog import find_task_folders, load_task, missing_extras
-from rewardsmith.services.tasks.schema import FITNESS_FILE
+from rewardsmith.services.tasks.drafting.by_model import words_prompt
+from rewardsmith.services.tasks.drafting.draft import draft_task
+from rewardsmith.services.tasks.measured import REFERENCE_FILE
+from rewardsmith.services.tasks.schema import FITNESS_FILE, find_code_file
+from rewardsmith.worker.trainer import introspection
 from rewardsmith.worker.trainer.spaces import action_spec
 from rewardsmith.worker.trainer.taskenv import EnvMaker
 
 TASKS = list(find_task_folders())
+N_STEPS = 40
+"""Of the random play in which a draft is made."""
 N_LINES = 3
 """So many lines in a row are no accident."""
 _MIN_CHARS = 12
@@ -33,16 +40,26 @@ class Known:
         self.env_class = type(env.unwrapped)
         self.brief = brief_of(self.task, action_spec(env.action_space, name))
         env.close()
-        self.prompts = prompts_of(self.brief)
+        self.prompts = prompts_of(self.brief) | {"task/words": self._words()}
+
+    def _words(self):
+        """The prompt that asks for names of an environment's state, as `task new` makes it."""
+        env = self.task.file.env
+        with patch.object(introspection, "N_STEPS", N_STEPS):
+            facts = introspection.introspect(env, self.task.folder, self.task.name)
+        keys = env.model_dump(mode="json", exclude_defaults=True)
+        return words_prompt(draft_task(facts, env=keys, goal=self.task.file.goal))
 
     @property
     def secrets(self):
         """Source texts by where they stand."""
         found = {module.__name__: inspect.getsource(module) for module in _reward_modules(self.env_class)}
-        fitness = self.task.folder / FITNESS_FILE
-        if fitness.is_file():
-            found[FITNESS_FILE] = fitness.read_text()
-        return found
+        file = self.task.file
+        measures = [file.fitness, file.success and file.success.source, file.progress and file.progress.source]
+        own = [source for source in dict.fromkeys(measures) if source and source.endswith(".py")]
+        return found | {
+            name: find_code_file(self.task.folder, name).read_text() for name in (*own, REFERENCE_FILE)
+        }
 
 
 def _reward_modules(env_class):
@@ -103,10 +120,11 @@ def reward_section(env_class):
 @pytest.mark.parametrize("name", TASKS)
 def test_no_prompt_holds_lines_of_the_environments_reward_or_of_the_fitness(name):
     task = known(name)
-    for prompt_name, prompt in task.prompts.items():
-        for place, source in task.secrets.items():
-            found = copied_lines(prompt, source)
-            assert found is None, f"the prompt {prompt_name} holds lines of {place}: {found}"
+    every_prompt = "\n".join(task.prompts.values())
+    for place, source in task.secrets.items():
+        if copied_lines(every_prompt, source) is not None:
+            found = {key: copied_lines(prompt, source) for key, prompt in task.prompts.items()}
+            pytest.fail(f"prompts hold lines of {place}: {found}")
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -154,7 +172,12 @@ def test_a_task_file_that_gives_itself_away_is_caught(name):
 
 def test_the_tasks_that_are_looked_at_have_secrets():
     task = known("classic/pendulum")
-    assert set(task.secrets) == {"gymnasium.envs.classic_control.pendulum", FITNESS_FILE}
+    assert set(task.secrets) == {
+        "gymnasium.envs.classic_control.pendulum",
+        FITNESS_FILE,
+        REFERENCE_FILE,
+    }
+    assert "shared/moving.py" in known("metaworld/drawer-open").secrets
     assert any("0.001" in line for line in reward_section(task.env_class))
 
 
@@ -168,7 +191,8 @@ def test_helpers_and_bases_of_an_environment_are_looked_at():
 def test_every_template_is_looked_at():
     folders = tuple(search_dirs("prompts"))
     prompting._environment.cache_clear()
-    prompts_of(known(TASKS[0]).brief)
+    known.cache_clear()
+    known("classic/pendulum")
     rendered = {key[1] for key in prompting._environment(folders).cache.keys()}  # noqa: SIM118
     shipped = {str(p.relative_to(folders[-1])) for p in folders[-1].rglob("*.j2")}
     assert shipped <= rendered

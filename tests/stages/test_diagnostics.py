@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rewardsmith.contract.layout import StateField, StateLayout
 from rewardsmith.stages.diagnostics import (
     component_remarks,
     goodhart_step,
@@ -13,6 +14,8 @@ from rewardsmith.stages.diagnostics import (
 )
 from rewardsmith.types import RewardAnswer
 from stages.made_up import transitions
+
+FREE = StateLayout((StateField(name="place", shape=(3,)),))
 
 
 def checkpoint(step, fitness, *, own=0.0, returns=None, progress=None):
@@ -102,7 +105,7 @@ def test_components_get_the_remarks_that_they_deserve():
 
 def test_a_component_that_grows_with_the_state_is_unbounded_and_one_that_saturates_is_not():
     batch = transitions(64)
-    far = stretched(batch)
+    far = stretched(batch, FREE)
 
     def of(rows):
         x = rows.next_state[:, 0]
@@ -115,9 +118,23 @@ def test_a_component_that_grows_with_the_state_is_unbounded_and_one_that_saturat
 
 def test_stretching_leaves_the_middle_where_it_is():
     batch = transitions(9)
-    np.testing.assert_allclose(np.median(stretched(batch).state, axis=0), np.median(batch.state, axis=0))
+    np.testing.assert_allclose(
+        np.median(stretched(batch, FREE).state, axis=0), np.median(batch.state, axis=0)
+    )
 
 
 def test_saturation_counts_the_fuller_end():
     assert saturation(np.array([0.0, 0.0, 0.0, 1.0])) == 0.75
     assert saturation(np.array([0.0, 1.0, 1.0, 1.0])) == 0.75
+
+
+def test_stretching_stays_within_the_bounds_that_fields_declare():
+    batch = transitions(64)
+    low, high = batch.state.min(), 0.5
+    layout = StateLayout((StateField(name="a", low=low, high=high), StateField(name="b", shape=(2,))))
+    far = stretched(batch, layout).state
+    inside = batch.state[:, 0] <= high
+    assert far[inside, 0].min() == low
+    assert far[inside, 0].max() == high
+    np.testing.assert_array_equal(far[~inside, 0], batch.state[~inside, 0])
+    assert np.abs(far[:, 1:]).max() > 3.0 * np.abs(batch.state[:, 1:]).max()

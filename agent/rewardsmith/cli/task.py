@@ -1,23 +1,20 @@
 """`rewardsmith task`: what tasks there are, what one says, and whether it keeps its own contract."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rewardsmith.cli import task_measure, task_new
+from rewardsmith.cli import task_check, task_measure, task_new
 from rewardsmith.cli.console import Column, number, say, say_json, say_table
 from rewardsmith.cli.options import JsonOption, TaskArgument
 from rewardsmith.errors import RewardsmithError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rewardsmith.services.tasks.schema import Task, TaskFile
-
-EXIT_FINDINGS = 2
+    from rewardsmith.services.tasks.schema import TaskFile
 
 app = typer.Typer(help="Make, list, show and check tasks.", no_args_is_help=True)
 app.command("new", epilog=task_new.EPILOG)(task_new.new)
+app.command("check")(task_check.check_task)
 app.command("measure", epilog=task_measure.EPILOG)(task_measure.measure)
 
 
@@ -74,58 +71,6 @@ def show_task(task: TaskArgument, as_json: JsonOption = False) -> None:
     _show_training(found.file)
     for line in task_measure.in_words(measured, is_current=current):
         say(line)
-
-
-@app.command("check")
-def check_task(
-    task: TaskArgument,
-    timeout_s: Annotated[
-        float, typer.Option(min=1, metavar="S", help="Seconds that the check may take.")
-    ] = 300.0,
-    as_json: JsonOption = False,
-) -> None:
-    """Play random episodes of TASK and test its state, measures and reproducibility.
-
-    Exit code 2 where something is wrong.
-    """
-    from rewardsmith.services.tasks.catalog import load_task, require_extras
-
-    found = load_task(task)
-    require_extras(found)
-    result = checked(found, timeout_s)
-    if as_json:
-        say_json(result)
-    else:
-        say_findings(result)
-    if not result["passed"]:
-        raise typer.Exit(EXIT_FINDINGS)
-
-
-def say_findings(result: "Mapping[str, Any]") -> None:
-    """Write the findings of a check, and what they come to."""
-    for finding in result["findings"]:
-        say(f"{finding['level']:<8} {finding['text']}")
-    n_errors = sum(finding["level"] == "error" for finding in result["findings"])
-    say(f"{result['task']}: {f'{n_errors} errors' if n_errors else 'keeps its contract'}")
-
-
-def checked(task: "Task", timeout_s: float) -> dict[str, Any]:
-    """Return `task`, whether it `passed`, and the `findings` of a check of a task's contract."""
-    findings = _findings(task, timeout_s)
-    passed = all(finding["level"] != "error" for finding in findings)
-    return {"task": task.name, "passed": passed, "findings": findings}
-
-
-def _findings(task: "Task", timeout_s: float) -> list[dict[str, str]]:
-    from rewardsmith.services.executor.trainers import TrainerHost
-
-    host = TrainerHost(task)
-    try:
-        (answer,) = host.run({"kind": "check", "seed": 0}, timeout_s)
-    finally:
-        host.close()
-    findings: list[dict[str, str]] = answer["findings"]
-    return findings
 
 
 def _row(name: str, folder: str) -> dict[str, Any]:

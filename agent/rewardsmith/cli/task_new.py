@@ -8,6 +8,7 @@ import typer
 
 from rewardsmith.cli.console import note, say, say_json
 from rewardsmith.cli.options import JsonOption
+from rewardsmith.cli.task_check import EXIT_FINDINGS, checked, say_findings
 from rewardsmith.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -71,7 +72,6 @@ def new(
     random play; writes every key, and as comments what was guessed and what
     is to be decided. Exit code 2 where the check finds something wrong.
     """
-    from rewardsmith.cli.task import EXIT_FINDINGS, checked, say_findings
     from rewardsmith.services.journal.folder import write_text_atomic
     from rewardsmith.services.tasks.catalog import TASK_FILE, load_task
     from rewardsmith.services.tasks.drafting.writing import task_yaml

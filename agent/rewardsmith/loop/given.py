@@ -73,7 +73,7 @@ def _examine(session: Session, state: SearchState, candidate: Candidate) -> Json
         with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
             own = process.call(batch)
             try:
-                far = process.call(stretched(batch))
+                far = process.call(stretched(batch, session.task.layout))
             except CandidateError:
                 far = None
         brought, remarks = shares(own), component_remarks(own, far)

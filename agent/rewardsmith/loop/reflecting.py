@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from rewardsmith.contract.layout import StateLayout
 from rewardsmith.errors import BudgetExhausted, CandidateError
 from rewardsmith.loop.candidates import Candidate, source_digest
 from rewardsmith.loop.picturing import picture_rollouts
@@ -94,7 +95,7 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
         try:
             with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
                 own = rescore(process, rollouts) if rollouts is not None else None
-                far = _far(process, rollouts) if rollouts is not None else None
+                far = _far(process, rollouts, session.task.layout) if rollouts is not None else None
                 preference = preference_feedback(rescore(process, stored), method.gate)
         except CandidateError as error:
             own, far, preference, failure = None, None, None, f"{error.code}: {error.message}"
@@ -125,10 +126,10 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
     return _Measured(evidence=found, extremes=answer["extremes"] and tuple(answer["extremes"]))
 
 
-def _far(process: RewardProcess, rollouts: TrajectoryStore) -> RewardAnswer | None:
+def _far(process: RewardProcess, rollouts: TrajectoryStore, layout: StateLayout) -> RewardAnswer | None:
     """Ask about states that no one has seen; a candidate need not have an answer to that."""
     try:
-        return process.call(stretched(rollouts.transitions))
+        return process.call(stretched(rollouts.transitions, layout))
     except CandidateError:
         return None
 

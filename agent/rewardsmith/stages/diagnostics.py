@@ -6,11 +6,12 @@ after Fu et al. (2025, arXiv:2502.18770).
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 
+from rewardsmith.contract.layout import StateLayout
 from rewardsmith.stages.selection import mean
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 
@@ -65,15 +66,33 @@ def goodhart_step(checkpoints: Sequence[Checkpoint]) -> int | None:
     return None
 
 
-def stretched(batch: Transitions) -> Transitions:
-    """Return transitions with states `FAR` times as far from their middle, to look for missing bounds."""
+def stretched(batch: Transitions, layout: StateLayout) -> Transitions:
+    """Return transitions with states `FAR` times as far from their middle, to look for missing bounds.
+
+    States stay within the bounds that their fields declare: a cosine is never 10.
+    """
     middle = np.median(batch.state, axis=0)
+    low, high = (_bounds(layout, which) for which in ("low", "high"))
+
+    def far(state: FloatArray) -> FloatArray:
+        reached: FloatArray = np.clip(middle + FAR * (state - middle), low, high)
+        # What was seen outside of its bounds is left there.
+        return np.where((state < low) | (state > high), state, reached)
+
     return Transitions(
-        state=middle + FAR * (batch.state - middle),
+        state=far(batch.state),
         action=batch.action,
-        next_state=middle + FAR * (batch.next_state - middle),
+        next_state=far(batch.next_state),
         terminated=batch.terminated,
     )
+
+
+def _bounds(layout: StateLayout, which: Literal["low", "high"]) -> FloatArray:
+    """Return the declared bound of each number of a state; infinite where there is none."""
+    none = -math.inf if which == "low" else math.inf
+    values = [getattr(field, which) for field in layout.fields]
+    bounds = [none if value is None else float(value) for value in values]
+    return np.repeat(bounds, [field.size for field in layout.fields])
 
 
 def shares(answer: RewardAnswer) -> dict[str, float]:

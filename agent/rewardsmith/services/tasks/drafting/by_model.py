@@ -51,16 +51,8 @@ def reworded(draft: Draft, ask: Ask, *, max_tokens: int) -> Draft:
     Raises:
         ModelUnavailableError: there is no usable answer.
     """
-    prompt = render(
-        "task/words.j2",
-        environment=draft.made_from,
-        goal=draft.goal,
-        action=draft.action,
-        told=draft.told,
-        fields=draft.fields,
-    )
     request = ChatRequest(
-        messages=(ChatMessage(role="user", text=prompt),),
+        messages=(ChatMessage(role="user", text=words_prompt(draft)),),
         max_tokens=max_tokens,
         temperature=0.0,
         schema=schema_of(AllWords),
@@ -72,6 +64,18 @@ def reworded(draft: Draft, ask: Ask, *, max_tokens: int) -> Draft:
     taken: set[str] = set()
     return replace(
         draft, fields=tuple(_reworded(field, by_source.get(field.source), taken) for field in draft.fields)
+    )
+
+
+def words_prompt(draft: Draft) -> str:
+    """Return the question for better words; it holds nothing of the environment's own reward."""
+    return render(
+        "task/words.j2",
+        environment=draft.made_from,
+        goal=draft.goal,
+        action=draft.action,
+        told=draft.told,
+        fields=draft.fields,
     )
 
 
