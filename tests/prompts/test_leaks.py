@@ -1,6 +1,7 @@
 """No prompt tells how a task is judged, nor what its authors paid for: every task, every prompt."""
 
 import inspect
+import os
 import re
 import sys
 from dataclasses import replace
@@ -22,7 +23,15 @@ from rewardsmith.worker.trainer import introspection
 from rewardsmith.worker.trainer.spaces import action_spec
 from rewardsmith.worker.trainer.taskenv import EnvMaker
 
-TASKS = list(find_task_folders())
+_OF_ONE_MAKE = ("drawer-open", "plate-slide", "peg-insert-side", "reach")
+"""Meta-World's tasks are alike; all of them are looked at where REWARDSMITH_LONG_TESTS=1 is set."""
+TASKS = [
+    name
+    for name in find_task_folders()
+    if not name.startswith("metaworld/")
+    or name.endswith(_OF_ONE_MAKE)
+    or os.environ.get("REWARDSMITH_LONG_TESTS") == "1"
+]
 N_STEPS = 40
 """Of the random play in which a draft is made."""
 N_LINES = 3
