@@ -94,6 +94,20 @@ class Bare(gym.Env):
 """
 
 
+def test_of_a_matrix_only_the_whole_gets_a_name(tmp_path):
+    code = BARE.replace("return np.array([self.n", "return np.ones((3, 1)) * np.array([self.n")
+    code = code.replace("dtype=np.float64\n    )", "dtype=np.float64\n    )\n    observation_space = MATRIX")
+    code = code.replace(
+        "class Bare", "MATRIX = gym.spaces.Box(-99.0, 99.0, (3, 3), np.float64)\n\n\nclass Bare"
+    )
+    (tmp_path / "env.py").write_text(code)
+    env = {"factory": "env.py:Bare"}
+    draft = draft_task(introspect(EnvConfig(**env), tmp_path, "toy/bare"), env=env, goal="Count.")
+    file, _ = read(draft)
+    first = file.state[0]
+    assert (first.name, first.source, first.shape) == ("observation", "obs", (9,))
+
+
 @pytest.mark.parametrize(("delay_s", "expected"), [(1e-9, MAX_TIMESTEPS), (1.0, MIN_TIMESTEPS)])
 def test_the_budget_fits_the_speed_of_the_environment(delay_s, expected):
     facts = introspect(EnvConfig(id="CartPole-v1"), HERE, "toy/made")

@@ -12,7 +12,7 @@ from rewardsmith.cli.task_check import EXIT_FINDINGS, checked, say_findings
 from rewardsmith.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rewardsmith.services.tasks.drafting.draft import Draft
 
@@ -83,10 +83,10 @@ def new(
         raise ConfigError(f"{file} exists; --force overwrites it")
     if len(goal.strip()) < 3:
         raise ConfigError("--goal: say in a sentence what the agent should do")
-    ask = None if model is None else _opened(model, base_url, api_key_env)
+    worded = None if model is None else _opened(model, base_url, api_key_env)
     draft = _draft(env, goal.strip(), full_name, folder, env_kwarg or (), import_ or (), timeout_s)
-    if ask is not None:
-        draft = ask(draft)
+    if worded is not None:
+        draft = worded(draft)
     folder.mkdir(parents=True, exist_ok=True)
     write_text_atomic(file, task_yaml(draft, full_name))
     note(f"written: {file}")
@@ -152,7 +152,7 @@ def _kwargs(texts: "Sequence[str]") -> dict[str, Any]:
     return found
 
 
-def _opened(model: str, base_url: str | None, api_key_env: str | None) -> Any:
+def _opened(model: str, base_url: str | None, api_key_env: str | None) -> "Callable[[Draft], Draft]":
     """Return what words a draft better; a key that is missing is told before the environment is looked at."""
     from rewardsmith.config import ModelConfig
     from rewardsmith.services.chat.calls import ModelAnswer, ModelCall

@@ -76,8 +76,9 @@ def _of_leaf(leaf: Facts, columns: Sequence[Column], taken: set[str]) -> Iterato
     """Yield the fields of one part of an observation."""
     title = "_".join(f"obs_{key}" if key.isdigit() else key for key in leaf["path"])
     groups = _groups(columns)
-    if len(groups) == 1 or (title and not any(column.text for column in columns)):
-        # The part is one thing; its own name is the best that there is, where it has one.
+    is_matrix = len(leaf["shape"]) > 1
+    if len(groups) == 1 or is_matrix or (title and not any(column.text for column in columns)):
+        # The part is one thing, or no piece of it can be named; its own name is then the best that there is.
         text = _words(columns)
         name = title or slug(text) or "observation"
         yield _field(leaf, columns, as_name(name, taken), text, is_whole=True)
@@ -139,11 +140,6 @@ def _field(
     source: str = leaf["source"]
     if not is_whole:
         source += f"[{first}]" if is_plain else f"[{first}:{last + 1}]"
-    elif not leaf["path"] and leaf["kind"] == "Box":
-        source = "obs[0]" if is_plain else f"obs[0:{size}]"
-    if len(leaf["shape"]) > 1:
-        # Of a matrix only the whole can be named; it is read row by row.
-        source = leaf["source"]
     kinds = {column.kind for column in columns}
     units = {column.unit for column in columns}
     kind: FieldKind = kinds.pop() if len(kinds) == 1 else "scalar"
