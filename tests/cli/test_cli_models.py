@@ -201,3 +201,9 @@ def test_a_sandbox_that_does_not_work_leaves_no_run_behind(tmp_path):
     assert done.returncode == 3
     assert "no Docker engine answers" in done.stderr
     assert not (tmp_path / "runs" / "d1").exists()
+
+
+@pytest.mark.parametrize("command", [("bench", "methods", "--quick"), ("bench", "evaluator")])
+def test_a_comparison_reads_the_key_from_the_variable_that_is_named(command):
+    line = refused(*command, "--model", "openai/gpt-5", "--api-key-env", "MY_KEY")
+    assert "MY_KEY" in line

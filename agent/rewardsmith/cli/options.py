@@ -21,4 +21,16 @@ TaskArgument = Annotated[
     str, typer.Argument(metavar="TASK", help="Name of a task (see `rewardsmith task list`) or its folder.")
 ]
 
+BaseUrlOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="An OpenAI-compatible server of your own.")
+]
+
+ApiKeyEnvOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VARIABLE",
+        help="The environment variable that holds the key, if not the provider's usual one.",
+    ),
+]
+
 DEFAULT_ROOT = Path("runs")

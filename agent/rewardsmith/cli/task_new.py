@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rewardsmith.cli.console import note, say, say_json
-from rewardsmith.cli.options import JsonOption
+from rewardsmith.cli.options import ApiKeyEnvOption, BaseUrlOption, JsonOption
 from rewardsmith.cli.task_check import EXIT_FINDINGS, checked, say_findings
 from rewardsmith.errors import ConfigError
 
@@ -54,12 +54,8 @@ def new(
         str | None,
         typer.Option(metavar="MODEL", help="A language model that words names, units and sentences better."),
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="An OpenAI-compatible server of your own.")
-    ] = None,
-    api_key_env: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="The environment variable that holds its key.")
-    ] = None,
+    base_url: BaseUrlOption = None,
+    api_key_env: ApiKeyEnvOption = None,
     timeout_s: Annotated[
         float, typer.Option(min=1, metavar="S", help="Seconds that looking and checking may take, each.")
     ] = 300.0,

@@ -7,7 +7,7 @@ import typer
 
 from rewardsmith.cli.bench.common import TASKS, SandboxOption, SetOption, TasksOption
 from rewardsmith.cli.console import Column, count, note, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
+from rewardsmith.cli.options import DEFAULT_ROOT, ApiKeyEnvOption, BaseUrlOption, JsonOption
 from rewardsmith.cli.run import SandboxChoice
 
 EPILOG = (
@@ -19,9 +19,8 @@ EPILOG = (
 
 def evaluator(
     model: Annotated[str, typer.Option(metavar="MODEL", help="The model that is to judge.")],
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="An OpenAI-compatible server of your own.")
-    ] = None,
+    base_url: BaseUrlOption = None,
+    api_key_env: ApiKeyEnvOption = None,
     task: TasksOption = None,
     pairs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Pairs of episodes a task; each is asked about twice.")
@@ -55,7 +54,7 @@ def evaluator(
         tasks=task or TASKS,
         seed=seed,
         settings=settings or (),
-        model=ModelConfig(name=model, base_url=base_url),
+        model=ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env),
         sandbox=sandbox.value,
         budget=BudgetConfig(max_usd=max_usd, max_tokens=max_tokens),
         label=f"{model} {pairs} pairs{' with rubric' if rubric else ''}",

@@ -21,7 +21,7 @@ from rewardsmith.cli.bench.common import (
     run_cells,
 )
 from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
+from rewardsmith.cli.options import DEFAULT_ROOT, ApiKeyEnvOption, BaseUrlOption, JsonOption
 from rewardsmith.cli.run import SandboxChoice, usable_cores
 
 if TYPE_CHECKING:
@@ -62,9 +62,8 @@ def methods(
         typer.Option(min=1, metavar="N", help="Fresh seeds with which each winner is trained and judged."),
     ] = 2,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Who writes the rewards.")] = "builtin",
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="An OpenAI-compatible server of your own.")
-    ] = None,
+    base_url: BaseUrlOption = None,
+    api_key_env: ApiKeyEnvOption = None,
     evaluator_model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Who criticises them; the same model if left out.")
     ] = None,
@@ -96,7 +95,7 @@ def methods(
         variants=variants,
         seeds=range(n_seeds),
         settings=[f"final.seeds={final_seeds}", "final.baselines=false", *(settings or ())],
-        model=ModelConfig(name=model, base_url=base_url),
+        model=ModelConfig(name=model, base_url=base_url, api_key_env=api_key_env),
         evaluator=ModelConfig(name=evaluator_model) if evaluator_model else None,
         **shared,
     )

@@ -85,7 +85,7 @@ def require_extras(task: Task) -> None:
 def task_digest(task: Task) -> str:
     """Return a sha256 over the task's file and code: what a result of this task depends on.
 
-    Keys that have their default are left out, so that a later version with more keys finds the task unchanged.
+    Keys that have their default are left out: a later version with more keys finds the task unchanged.
     """
     digest = hashlib.sha256(task.file.model_dump_json(exclude_defaults=True).encode())
     for path in task.code_files:
