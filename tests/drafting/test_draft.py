@@ -6,7 +6,9 @@ import pytest
 import yaml
 
 from rewardsmith.errors import TaskError
+from rewardsmith.services.tasks.drafting import looking
 from rewardsmith.services.tasks.drafting.draft import MAX_TIMESTEPS, MIN_TIMESTEPS, draft_task
+from rewardsmith.services.tasks.drafting.looking import look_at
 from rewardsmith.services.tasks.drafting.writing import task_yaml
 from rewardsmith.services.tasks.schema import EnvConfig, TaskFile
 from rewardsmith.worker.trainer.introspection import introspect
@@ -168,3 +170,9 @@ def test_a_draft_is_the_same_whenever_it_is_made():
     assert [line for line in first.splitlines() if steps not in line and "total_timesteps" not in line] == [
         line for line in second.splitlines() if steps not in line and "total_timesteps" not in line
     ]
+
+
+def test_an_id_that_is_not_known_names_the_extras_that_may_hold_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(looking, "is_installed", lambda extra: extra != "robotics")
+    with pytest.raises(TaskError, match=r"NameNotFound.*theirs: pip install 'rewardsmith\[robotics\]'"):
+        look_at(EnvConfig(id="NoSuch-v0"), folder=tmp_path, name="toy/made", timeout_s=60.0)

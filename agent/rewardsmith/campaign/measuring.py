@@ -77,7 +77,7 @@ def measure_task(config: RunConfig, root: Path, reporter: Reporter, *, cores: in
         task_digest=config.task_digest,
         seeds=config.method.final.seeds,
         total_timesteps=config.task_file["training"]["total_timesteps"],
-        core_s=round(_mean_training_s(folder), 1),
+        wall_s=round(_mean_training_s(folder), 1),
         cores=cores,
         versions={
             name: version

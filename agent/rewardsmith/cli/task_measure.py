@@ -95,7 +95,7 @@ def in_words(measured: "Measured | None", *, is_current: bool) -> list[str]:
     lines = [f"discriminates {word}: {measured.why}"]
     arms: list[Any] = [f"{name} {figure.iqm:.2f}" for name, figure in measured.fitness.items()]
     lines.append(
-        f"measured     {', '.join(arms)}; {measured.seeds} seeds, {measured.core_s:.0f} s a training"
+        f"measured     {', '.join(arms)}; {measured.seeds} seeds, {measured.wall_s:.0f} s a training"
     )
     if not is_current:
         lines.append("             on an earlier version of this task")

@@ -65,11 +65,12 @@ def _read(folder: Path) -> Task:
 
 def missing_extras(task: Task) -> list[str]:
     """Return the optional extras that the task needs and that are not installed."""
-    return [
-        extra
-        for extra in task.file.requires
-        if importlib.util.find_spec(_MODULE_OF_EXTRA.get(extra, extra)) is None
-    ]
+    return [extra for extra in task.file.requires if not is_installed(extra)]
+
+
+def is_installed(extra: str) -> bool:
+    """Return whether what an extra of rewardsmith installs is there."""
+    return importlib.util.find_spec(_MODULE_OF_EXTRA.get(extra, extra)) is not None
 
 
 def require_extras(task: Task) -> None:

@@ -38,8 +38,8 @@ class Measured(_Part):
     """Of the task's file and code at that time."""
     seeds: int
     total_timesteps: int
-    core_s: float
-    """Of one training, in seconds on one core, as a mean."""
+    wall_s: float
+    """Of one training with its judging, as a mean; other work on the machine makes it longer."""
     cores: int
     """Of the machine."""
     versions: dict[str, str | None]

@@ -9,9 +9,12 @@ from typing import Any
 
 from rewardsmith.errors import TaskError, TrainerError
 from rewardsmith.services.forkserver import scrubbed_environment
+from rewardsmith.services.tasks.catalog import is_installed
 from rewardsmith.services.tasks.schema import EnvConfig
 
 _MODULE = "rewardsmith.worker.trainer.introspection"
+EXTRAS_WITH_IDS = ("robotics", "mo")
+"""Extras whose packages register ids of their own."""
 
 
 def look_at(env: EnvConfig, *, folder: Path, name: str, timeout_s: float) -> dict[str, Any]:
@@ -52,6 +55,14 @@ def look_at(env: EnvConfig, *, folder: Path, name: str, timeout_s: float) -> dic
             raise TrainerError(f"looking at the environment ended with code {done.returncode}{reason}")
         answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     if "refusal" in answer:
-        raise TaskError(str(answer["refusal"]))
+        raise TaskError(f"{answer['refusal']}{_hint(str(answer['refusal']))}")
     facts: dict[str, Any] = answer["facts"]
     return facts
+
+
+def _hint(refusal: str) -> str:
+    """Return which extras may hold an id that is not known here."""
+    missing = [extra for extra in EXTRAS_WITH_IDS if not is_installed(extra)]
+    if "NameNotFound" not in refusal or not missing:
+        return ""
+    return f"; if it is one of theirs: pip install 'rewardsmith[{','.join(missing)}]'"
