@@ -94,7 +94,11 @@ def test_a_reward_that_fails_is_not_trained_and_neither_is_a_baseline(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
-    [("gone.py", None, "gone.py: cannot be read"), ("odd.py", b"\xff\xfe", "odd.py: not a UTF-8 text file")],
+    [
+        ("gone.py", None, "gone.py: cannot be read"),
+        ("odd.py", b"\xff\xfe", "odd.py: not a UTF-8 text file"),
+        ("exported.py", b"class RewardWrapper(gymnasium.Wrapper): ...", "give compute_reward alone"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_told(tmp_path, file, content, reason):
     if content is not None:

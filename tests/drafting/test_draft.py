@@ -110,6 +110,63 @@ def test_of_a_matrix_only_the_whole_gets_a_name(tmp_path):
     assert (first.name, first.source, first.shape) == ("observation", "obs", (9,))
 
 
+def facts_of(tmp_path, code, name="Bare"):
+    (tmp_path / "env.py").write_text(code)
+    return introspect(EnvConfig(factory=f"env.py:{name}"), tmp_path, "toy/bare")
+
+
+def test_keys_of_infos_that_are_no_words_are_passed_over(tmp_path):
+    code = BARE.replace('"constant": 1.0', '7: self.n, ("a", 1): self.n, "2nd": self.n, "\u03b1": self.n')
+    facts = facts_of(tmp_path, code)
+    sources = [field.source for field in draft_task(facts, env={"factory": "env.py:Bare"}, goal="Go.").fields]
+    assert [source for source in sources if source.startswith("info.")] == ["info.place", "info.2nd"]
+
+
+@pytest.mark.parametrize("key", ["a.b", "x[0]", "\u0394", ""])
+def test_a_key_that_no_source_can_name_is_refused_by_name(tmp_path, key):
+    wrapped = (
+        BARE
+        + f"""
+
+class Keyed(gym.ObservationWrapper):
+    observation_space = gym.spaces.Dict({{{key!r}: gym.spaces.Box(-9.0, 9.0, (3,), np.float64)}})
+
+    def observation(self, obs):
+        return {{{key!r}: obs}}
+
+
+def make():
+    return Keyed(Bare())
+"""
+    )
+    facts = facts_of(tmp_path, wrapped, "make")
+    with pytest.raises(TaskError, match=r"which no source of task\.yaml can name") as caught:
+        draft_task(facts, env={"factory": "env.py:make"}, goal="Go.")
+    assert repr(key) in str(caught.value)
+
+
+def test_a_limit_that_is_kept_and_not_declared_is_found(tmp_path):
+    code = BARE.replace("self.n >= 20, False, self._info()", "False, self.n >= 20, self._info()")
+    draft = draft_task(facts_of(tmp_path, code), env={"factory": "env.py:Bare"}, goal="Go.")
+    assert (draft.max_episode_steps, draft.has_own_limit) == (20, True)
+
+
+@pytest.mark.parametrize("what", ["Five", "five", "nothing", "leaves"])
+def test_what_is_no_environment_is_said_to_be_none(tmp_path, what):
+    code = (
+        "import sys\nclass Five:\n    pass\n"
+        "def five():\n    return 5\ndef nothing():\n    pass\n"
+        "def leaves():\n    sys.exit('licence expired')\n"
+    )
+    with pytest.raises(TaskError, match=r"is no Gymnasium environment|licence expired"):
+        facts_of(tmp_path, code, what)
+
+
+def test_a_file_finds_its_neighbours(tmp_path):
+    (tmp_path / "beside_it_rw.py").write_text(BARE)
+    assert facts_of(tmp_path, "from beside_it_rw import Bare\n")["class"] == "beside_it_rw.Bare"
+
+
 @pytest.mark.parametrize(("delay_s", "expected"), [(1e-9, MAX_TIMESTEPS), (1.0, MIN_TIMESTEPS)])
 def test_the_budget_fits_the_speed_of_the_environment(delay_s, expected):
     facts = introspect(EnvConfig(id="CartPole-v1"), HERE, "toy/made")

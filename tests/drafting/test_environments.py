@@ -45,7 +45,13 @@ def test_meta_worlds_own_id_uses_the_adapter_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("leg.py:Leg", "there is no file leg.py"), ("Meta-World/MT1", "say which")]
+    ("text", "reason"),
+    [
+        ("leg.py:Leg", "there is no file leg.py"),
+        ("Meta-World/MT1", "say which"),
+        ("arm.py", "name the class or function in it: arm.py:NAME"),
+        ("arm.py:", "name the class or function in it: arm.py:NAME"),
+    ],
 )
 def test_what_is_not_there_is_told(tmp_path, text, reason):
     with pytest.raises(ConfigError, match=f"--env {text}: {reason}"):

@@ -9,6 +9,15 @@ from hypothesis import strategies as st
 from rewardsmith.contract.sources import check_field_name
 from rewardsmith.services.tasks.drafting.wording import as_name, kind_of, slug, unit_of, without_axis
 
+UNITS = {
+    "angle (rad)": "rad",
+    "velocity (m/s)": "m/s",
+    "height (1 is up)": "",
+    "velocity (v)": "",
+    "torque (N m)": "N m",
+    "nothing": "",
+}
+
 
 @pytest.mark.parametrize(
     ("text", "name"),
@@ -47,12 +56,7 @@ def test_what_the_unit_says_comes_before_what_the_description_says():
 
 
 def test_units_stand_in_brackets():
-    assert [unit_of(t) for t in ("angle (rad)", "velocity (m/s)", "height (1 is up)", "")] == [
-        "rad",
-        "m/s",
-        "",
-        "",
-    ]
+    assert [unit_of(t) for t in UNITS] == list(UNITS.values())
 
 
 def test_the_axes_of_one_vector_become_alike():
@@ -60,6 +64,7 @@ def test_the_axes_of_one_vector_become_alike():
     assert {without_axis(text) for text in texts} == {"position of the hand"}
     assert without_axis("block velocity in x direction") == "block velocity"
     assert without_axis("velocity of the x-coordinate of the torso") == "velocity of the torso"
+    assert without_axis("x-value of tip - target") == "tip - target"
 
 
 @given(

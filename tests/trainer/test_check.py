@@ -61,9 +61,9 @@ def test_a_field_that_never_changes_is_a_warning(toy_task):
 
 
 def test_a_field_that_is_not_finite_is_an_error(toy_task):
-    assert findings(toy_task({"env": {"factory": "env.py:make_broken"}}), "error")[0] == (
+    assert findings(toy_task({"env": {"factory": "env.py:make_broken"}}), "error") == [
         "state field place: not every value is finite"
-    )
+    ]
 
 
 def test_measures_that_never_vary_leave_nothing_to_prefer(toy_task):

@@ -116,7 +116,7 @@ def test_a_missing_function_is_named_with_its_file(toy_task, name):
     }
     del functions[name]
     task = toy_task(MEASURED, {"fitness.py": "".join(functions.values())})
-    with pytest.raises(TaskError, match=rf"walk/fitness\.py: it defines no function '{name}'"):
+    with pytest.raises(TaskError, match=rf"walk/fitness\.py: it defines no '{name}'"):
         judge(task)
 
 

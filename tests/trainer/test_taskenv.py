@@ -146,8 +146,8 @@ STATE_PY = [{"name": "height", "source": "state.py"}]
             {},
             "cannot make env.py:make (TypeError: ",
         ),
-        ({"env": {"factory": "env.py:absent"}}, {}, "env.py: it defines no function 'absent'"),
-        ({"env": {"factory": "env.py:no_function"}}, {}, "env.py: it defines no function 'no_function'"),
+        ({"env": {"factory": "env.py:absent"}}, {}, "env.py: it defines no 'absent'"),
+        ({"env": {"factory": "env.py:no_function"}}, {}, "env.py: it defines no 'no_function'"),
         (
             {"env": {"factory": "no_such_module:make"}},
             {},
@@ -156,7 +156,7 @@ STATE_PY = [{"name": "height", "source": "state.py"}]
         ({"env": {"id": "Pendulum-v1", "imports": ["no_such_module"]}}, {}, "cannot import no_such_module"),
         ({}, {"env.py": "import no_such_module"}, "env.py: cannot be imported (ModuleNotFoundError: "),
         ({}, {"env.py": "def make(:"}, "env.py: cannot be imported (SyntaxError: "),
-        ({"state": STATE_PY}, {"state.py": ""}, "state.py: it defines no function 'height'"),
+        ({"state": STATE_PY}, {"state.py": ""}, "state.py: it defines no 'height'"),
     ],
 )
 def test_an_environment_that_cannot_be_made_is_the_tasks_fault(toy_task, changes, files, expected):

@@ -36,4 +36,4 @@ def test_a_task_that_cannot_be_used_is_refused_in_one_line(toy_task):
     task = toy_task({"env": {"factory": "env.py:absent"}})
     code, said = start(task.model_dump_json())
     assert code == 2
-    assert json.loads(said)["refusal"].endswith("env.py: it defines no function 'absent'")
+    assert json.loads(said)["refusal"].endswith("env.py: it defines no 'absent' that can be called")

@@ -55,11 +55,16 @@ def register(app: typer.Typer) -> None:
 def read_reward(file: Path) -> tuple[str, str]:
     """Return the code of a reward that a person wrote, and the name of its file."""
     try:
-        return file.read_text(encoding="utf-8"), file.name
+        text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: not a UTF-8 text file") from None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read ({error.strerror})") from None
+    if "class RewardWrapper(" in text:
+        raise ConfigError(
+            f"{file}: an exported file, which holds more than a reward; give compute_reward alone"
+        )
+    return text, file.name
 
 
 def usable_cores() -> int:

@@ -38,8 +38,9 @@ def new(
     ],
     goal: Annotated[str, typer.Option(metavar="TEXT", help="What the agent should do, in a sentence.")],
     suite: Annotated[
-        str, typer.Option(metavar="SUITE", help="Folder below ./tasks that the task goes into.")
-    ] = DEFAULT_SUITE,
+        str | None,
+        typer.Option(metavar="SUITE", help="Folder below ./tasks that the task goes into; own if left out."),
+    ] = None,
     env_kwarg: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="What the environment is made with; may be given often."),
@@ -99,8 +100,12 @@ def new(
     note(f"next: read {file}, then `rewardsmith run {full_name}`")
 
 
-def _full_name(name: str, suite: str) -> str:
-    parts = name.split("/") if "/" in name else [suite, name]
+def _full_name(name: str, suite: str | None) -> str:
+    if "/" in name and suite is not None:
+        raise ConfigError(f"--suite {suite}: {name} names its suite already")
+    if suite is not None and not _NAME.fullmatch(suite):
+        raise ConfigError(f"--suite {suite}: use letters, digits, - and _")
+    parts = name.split("/") if "/" in name else [suite or DEFAULT_SUITE, name]
     if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
         raise ConfigError(f"{name!r} is no name of a task; use letters, digits, - and _, as in suite/name")
     return "/".join(parts)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,8})"
 _INDEX = rf"\[(?:{_NUMBER}|(?:{_NUMBER})?:(?:{_NUMBER})?)\]"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_KEY = r"[A-Za-z_][A-Za-z0-9_/ -]*"
+_KEY = r"[A-Za-z0-9_][A-Za-z0-9_/ -]*"
 
 _TAKEN = frozenset({"obs", "info", "env", "np", "extract_state"})
 """Names that the extraction itself uses, beside the functions of state.py."""

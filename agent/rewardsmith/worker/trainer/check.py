@@ -117,7 +117,7 @@ def _check_measures(trajectories: Sequence[Trajectory]) -> list[Finding]:
 
 
 def _same(a: Trajectory, b: Trajectory) -> bool:
-    return bool(np.array_equal(a.state, b.state)) and a.fitness == b.fitness
+    return bool(np.array_equal(a.state, b.state, equal_nan=True)) and a.fitness == b.fitness
 
 
 def _finding(level: str, text: str) -> Finding:

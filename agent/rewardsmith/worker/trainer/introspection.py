@@ -124,6 +124,7 @@ class _Play:
         self._lengths: list[int] = []
         self._returns: list[float] = []
         self._n_terminated = 0
+        self._truncated_at: set[int] = set()
         self._step_s = self._reset_s = 0.0
         self.mujoco = MujocoRecord.of(env)
 
@@ -151,6 +152,8 @@ class _Play:
             self._note(obs, info)
             length, total, ended = length + 1, total + float(reward), bool(terminated or truncated)
             self._n_terminated += bool(terminated)
+            if truncated and not terminated:
+                self._truncated_at.add(length)
         self._lengths.append(length)
         self._returns.append(total)
 
@@ -165,7 +168,7 @@ class _Play:
             self._seen[source].append(row)
         for key, value in info.items():
             number = _numbers(value)
-            if number is not None:
+            if number is not None and isinstance(key, str):
                 self._info.setdefault(key, []).append(number)
         if self.mujoco is not None:
             self.mujoco.note()
@@ -216,6 +219,7 @@ class _Play:
             "lengths": self._lengths,
             "returns": self._returns,
             "terminated": self._n_terminated,
+            "truncated_at": sorted(self._truncated_at),
             "step_s": self._step_s / n_steps,
             "reset_s": self._reset_s / len(self._lengths),
         }

@@ -43,12 +43,14 @@ class BaseMaker:
         kwargs = dict(config.kwargs) | ({"render_mode": render_mode} if render_mode else {})
         try:
             env = self._make(kwargs)
+            if not isinstance(env, gym.Env):
+                raise TypeError(f"{env!r} is no Gymnasium environment")
             if config.action_repeat > 1:
                 env = ActionRepeat(env, config.action_repeat)
             if self._factory is not None and config.max_episode_steps is not None:
                 # Counted in policy steps; `gymnasium.make` has set its own limit in simulation steps.
                 env = gym.wrappers.TimeLimit(env, -(-config.max_episode_steps // config.action_repeat))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = config.id or config.factory
             reason = f"{type(error).__name__}: {error}"
             raise TaskError(f"{self._name}: cannot make {what} ({reason})") from error
@@ -90,9 +92,12 @@ def import_task_file(path: Path) -> ModuleType:
         raise TaskError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look a class's module up here
+    # Last, so that a file finds its neighbours, and hides nothing that is installed.
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TaskError(f"{path}: cannot be imported ({type(error).__name__}: {error})") from error
     return module
 
@@ -101,7 +106,7 @@ def attribute(module: ModuleType, function: str, where: Path | str) -> Callable[
     """Return a function of a module; raises TaskError, which says where, if there is none."""
     found: Callable[..., Any] | None = getattr(module, function, None)
     if not callable(found):
-        raise TaskError(f"{where}: it defines no function {function!r}")
+        raise TaskError(f"{where}: it defines no {function!r} that can be called")
     return found
 
 

@@ -72,6 +72,9 @@ def draft_task(facts: Facts, *, env: Mapping[str, Any], goal: str, requires: tup
     """
     play = facts["play"]
     limit = env.get("max_episode_steps") or facts["max_episode_steps"]
+    if limit is None and len(play["truncated_at"]) == 1:
+        # It keeps a limit that it does not declare.
+        (limit,) = play["truncated_at"]
     horizon = limit or max(UNLIMITED_EPISODE, 4 * max(play["lengths"]))
     step_s = play["step_s"] + play["reset_s"] / max(1.0, sum(play["lengths"]) / len(play["lengths"]))
     told = {entry["key"]: entry for entry in facts["info"]}

@@ -40,6 +40,8 @@ def env_config(
     module, separator, rest = text.rpartition(":")
     if module == META_WORLD or text == "Meta-World/MT1":
         return _meta_world(rest if separator else "", kwargs)
+    if text.removesuffix(":").endswith(".py"):
+        raise ConfigError(f"--env {text}: name the class or function in it: {text.removesuffix(':')}:NAME")
     if not separator or not re.fullmatch(r"[A-Za-z_]\w*", rest):
         # What has a version or a slash is an id, such as `my_package:MyEnv-v0`.
         named = (*imports, *([module] if separator else []))

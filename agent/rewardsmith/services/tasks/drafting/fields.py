@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from rewardsmith.contract.layout import FieldKind
+from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.drafting.columns import Column, columns_of
 from rewardsmith.services.tasks.drafting.doc_tables import observation_rows
 from rewardsmith.services.tasks.drafting.wording import as_name, kind_of, slug, without_axis
@@ -18,6 +19,7 @@ MAX_SINGLE = 24
 _MAX_APART = 4
 """Even of many numbers, so few of a kind that follow each other get a field each."""
 _MAX_UNKNOWN_SINGLE = 8
+_KEY = r"[A-Za-z0-9_][A-Za-z0-9_/ -]*"
 _TELLTALE = re.compile(r"rew|cost|return|success|solved|is_goal", re.IGNORECASE)
 """Of entries of an info that no reward may see: they hold what is to be found, or measures."""
 _TOGETHER: dict[FieldKind, str] = {
@@ -62,6 +64,13 @@ class DraftField:
 def draft_fields(facts: Facts) -> list[DraftField]:
     """Return the fields of an environment's observation, and of what its infos tell beside it."""
     leaves: Sequence[Facts] = facts["observation"]
+    for leaf in leaves:
+        strange = next((key for key in leaf["path"] if not re.fullmatch(_KEY, key)), None)
+        if strange is not None:
+            raise TaskError(
+                f"the observation has the key {strange!r}, which no source of task.yaml can name; wrap the "
+                "environment and give it another name"
+            )
     keys = sorted({key for leaf in leaves for key in leaf["path"]}, key=len, reverse=True)
     rows = observation_rows(facts["doc"], keys)
     taken: set[str] = set()
@@ -169,7 +178,7 @@ def _of_info(entries: Sequence[Facts], taken: set[str]) -> Iterator[DraftField]:
     """Yield fields for what infos tell at every step, the reset's among them, and that changes."""
     for entry in entries:
         key, low, high = entry["key"], min(entry["seen_low"]), max(entry["seen_high"])
-        is_key = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_/ -]*", key)
+        is_key = re.fullmatch(_KEY, key)
         if not entry["at_reset"] or not is_key or low == high or _TELLTALE.search(key):
             continue
         words = key.replace("_", " ").replace("/", " ")

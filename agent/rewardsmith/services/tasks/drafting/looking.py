@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rewardsmith.errors import TaskError, TrainerError
+from rewardsmith.errors import TaskError
 from rewardsmith.services.forkserver import scrubbed_environment
 from rewardsmith.services.tasks.catalog import is_installed
 from rewardsmith.services.tasks.schema import EnvConfig
@@ -27,8 +27,7 @@ def look_at(env: EnvConfig, *, folder: Path, name: str, timeout_s: float) -> dic
         timeout_s: wall-clock limit.
 
     Raises:
-        TaskError: it cannot be made, played or trained on.
-        TrainerError: the process died.
+        TaskError: it cannot be made, played or trained on, or it ends its process.
     """
     request = {"env": env.model_dump(mode="json"), "folder": str(folder), "name": name}
     with tempfile.TemporaryDirectory(prefix="rewardsmith-") as scratch:
@@ -52,7 +51,7 @@ def look_at(env: EnvConfig, *, folder: Path, name: str, timeout_s: float) -> dic
         if not out.is_file():
             tail = done.stderr.strip().splitlines()
             reason = f": {tail[-1]}" if tail else ""
-            raise TrainerError(f"looking at the environment ended with code {done.returncode}{reason}")
+            raise TaskError(f"{name}: the environment ended its process with code {done.returncode}{reason}")
         answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     if "refusal" in answer:
         raise TaskError(f"{answer['refusal']}{_hint(str(answer['refusal']))}")

@@ -19,10 +19,14 @@ _ASIDES = (
 )
 _AXIS = re.compile(
     r"(?:\b(?:in|along|around|of|about) (?:the )?)?\b[xyzw]\b"
-    r"(?:[-_ ](?:coordinates?|axis|direction|component))?",
+    r"(?:[-_ ](?:coordinates?|axis|direction|component|value))?",
     re.IGNORECASE,
 )
-_AXIS_OF = re.compile(r"\b[xyzw]\b(?:[-_ ](?:coordinates?|axis|component))? of (?:the )?", re.IGNORECASE)
+_AXIS_OF = re.compile(
+    r"\b[xyzw]\b(?:[-_ ](?:coordinates?|axis|component|value))? of (?:the )?", re.IGNORECASE
+)
+
+_UNIT = r"(?:rad|deg|m|cm|mm|s|ms|min|h|kg|g|N|Nm|J|W|V|A|K|Hz|Pa|steps?)(?:\^?-?\d)?"
 
 _KINDS: tuple[tuple[str, FieldKind], ...] = (
     (r"\bvelocit|\bspeed|\brad/s|\bm/s|_vel\b|\bderivative", "velocity"),
@@ -77,5 +81,5 @@ def kind_of(*texts: str) -> FieldKind:
 
 def unit_of(text: str) -> str:
     """Return the unit in brackets of `angle (rad)`, or nothing."""
-    match = re.search(r"\(([a-zA-Z][\w/^*. -]{0,12})\)", text)
-    return match[1].strip() if match else ""
+    match = re.search(rf"\(({_UNIT}(?:[ */]{_UNIT})*)\)", text)
+    return match[1] if match else ""
