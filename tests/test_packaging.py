@@ -113,5 +113,5 @@ def test_the_installed_wheel_finds_its_method_and_the_code_of_a_task(python, tmp
     )
     description, *files = run([python, "-c", code], cwd=tmp_path).splitlines()
     assert description
-    assert {Path(file).name for file in files} == {"env.py", "expert.py", "fitness.py"}
+    assert {Path(file).name for file in files} == {"env.py", "expert.py", "moving.py"}
     assert all(Path(file).is_relative_to(python.parents[1]) for file in files)
