@@ -7,17 +7,13 @@ import pytest
 from drafting.survey import every_id, survey_one
 
 SAMPLE = (
-    "CartPole-v1",
-    "Taxi-v3",
-    "Blackjack-v1",
+    "Taxi-v4",
     "LunarLander-v3",
     "HalfCheetah-v5",
-    "Humanoid-v5",
     "CarRacing-v3",
     "FetchPush-v4",
     "AdroitHandDoor-v1",
     "HandManipulateBlock_BooleanTouchSensors-v1",
-    "PointMaze_UMaze-v3",
     "FrankaKitchen-v1",
     "metaworld:assembly-v3",
 )
@@ -38,7 +34,7 @@ def test_nearly_every_environment_becomes_a_task_that_keeps_its_contract(tmp_pat
         for row in rows:
             print(f"{row.outcome:<8} {row.env:<50} {row.reason[:160]}")
     counted = [row for row in rows if row.outcome in ("passes", "fails")]
-    assert len(counted) >= 10
+    assert len(counted) >= len(SAMPLE) - 1
     passed = sum(row.outcome == "passes" for row in counted)
     assert passed >= NEEDED * len(counted), [row for row in counted if row.outcome == "fails"]
     assert {row.env for row in rows if row.outcome == "refused"} <= {"CarRacing-v3"}

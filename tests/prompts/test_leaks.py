@@ -1,7 +1,6 @@
 """No prompt tells how a task is judged, nor what its authors paid for: every task, every prompt."""
 
 import inspect
-import os
 import re
 import sys
 from dataclasses import replace
@@ -14,7 +13,7 @@ from prompts.cases import brief_of, prompts_of
 from rewardsmith.contract.layout import StateLayout
 from rewardsmith.resources import search_dirs
 from rewardsmith.services import prompting
-from rewardsmith.services.tasks.catalog import find_task_folders, load_task, missing_extras
+from rewardsmith.services.tasks.catalog import load_task, missing_extras
 from rewardsmith.services.tasks.drafting.by_model import words_prompt
 from rewardsmith.services.tasks.drafting.draft import draft_task
 from rewardsmith.services.tasks.measured import REFERENCE_FILE
@@ -22,16 +21,9 @@ from rewardsmith.services.tasks.schema import FITNESS_FILE, find_code_file
 from rewardsmith.worker.trainer import introspection
 from rewardsmith.worker.trainer.spaces import action_spec
 from rewardsmith.worker.trainer.taskenv import EnvMaker
+from shipped_tasks import SOME_OF_EACH_SUITE
 
-_OF_ONE_MAKE = ("drawer-open", "plate-slide", "peg-insert-side", "reach")
-"""Meta-World's tasks are alike; all of them are looked at where REWARDSMITH_LONG_TESTS=1 is set."""
-TASKS = [
-    name
-    for name in find_task_folders()
-    if not name.startswith("metaworld/")
-    or name.endswith(_OF_ONE_MAKE)
-    or os.environ.get("REWARDSMITH_LONG_TESTS") == "1"
-]
+TASKS = SOME_OF_EACH_SUITE
 N_STEPS = 40
 """Of the random play in which a draft is made."""
 N_LINES = 3

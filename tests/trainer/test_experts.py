@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from rewardsmith.errors import TaskError
-from rewardsmith.services.tasks.catalog import find_task_folders, load_task, missing_extras
+from rewardsmith.services.tasks.catalog import load_task, missing_extras
 from rewardsmith.trajectories import load_trajectories
 from rewardsmith.worker.trainer.episodes import MixedActor, NoiseActor, play_episodes
 from rewardsmith.worker.trainer.measures import Measures
 from rewardsmith.worker.trainer.taskenv import EnvMaker
+from shipped_tasks import SOME_OF_EACH_SUITE
 from trainer.test_jobs import run
 
-WITH_EXPERT = [name for name in find_task_folders() if load_task(name).file.expert is not None]
+WITH_EXPERT = [name for name in SOME_OF_EACH_SUITE if load_task(name).file.expert is not None]
 N_EPISODES = 8
 
 EXPERT = """
