@@ -1,9 +1,6 @@
 """What was measured of a task, and what it says about rewards."""
 
-import json
-
 import pytest
-import yaml
 
 from rewardsmith.campaign.measuring import measure_task, measuring_config
 from rewardsmith.errors import TaskError
@@ -13,6 +10,7 @@ from rewardsmith.services.tasks.measured import (
     MEASURED_FILE,
     REFERENCE_FILE,
     Figure,
+    bare_baseline,
     is_current,
     measured_yaml,
     read_measured,
@@ -25,22 +23,39 @@ def figure(iqm, low, high):
     return Figure(iqm=iqm, low=low, high=high)
 
 
+GOOD = figure(0.9, 0.8, 1.0)
+
+
 @pytest.mark.parametrize(
-    ("fitness", "expected"),
+    ("fitness", "bare", "seeds", "expected", "why"),
     [
-        ({"reference": figure(0.9, 0.8, 1.0), "sparse": figure(0.3, 0.1, 0.5)}, True),
-        ({"reference": figure(0.9, 0.4, 1.0), "sparse": figure(0.3, 0.1, 0.5)}, False),
-        ({"reference": figure(0.9, 0.8, 1.0), "zero": figure(0.0, 0.0, 0.1)}, True),
+        ({"reference": GOOD, "sparse": figure(0.3, 0.1, 0.5)}, "sparse", 5, True, "is above sparse"),
         (
-            {"reference": figure(0.9, 0.8, 1), "sparse": figure(0.9, 0.8, 1), "zero": figure(0, 0, 0)},
+            {"reference": figure(0.9, 0.4, 1.0), "sparse": figure(0.3, 0.1, 0.5)},
+            "sparse",
+            5,
             False,
+            "not above",
         ),
-        ({"reference": figure(0.9, None, None), "sparse": figure(0.3, None, None)}, False),
-        ({"sparse": figure(0.3, 0.1, 0.5)}, False),
+        ({"reference": GOOD, "zero": figure(0.0, 0.0, 0.1)}, "zero", 5, True, "is above zero"),
+        (
+            {"reference": GOOD, "sparse": GOOD, "zero": figure(0, 0, 0)},
+            "sparse",
+            5,
+            False,
+            "not above sparse",
+        ),
+        ({"reference": GOOD, "sparse": figure(0, 0, 0)}, "sparse", 4, False, "fewer than 5 seeds"),
+        ({"sparse": figure(0.3, 0.1, 0.5)}, "sparse", 5, False, "a training of reference failed"),
+        ({"reference": GOOD, "zero": figure(0, 0, 0)}, "sparse", 5, False, "a training of sparse failed"),
     ],
 )
-def test_rewards_matter_where_the_reference_is_clearly_above_the_sparse_success(fitness, expected):
-    assert verdict(fitness)[0] is expected
+def test_rewards_matter_where_the_reference_is_clearly_above_the_bare_baseline(
+    fitness, bare, seeds, expected, why
+):
+    found, reason = verdict(fitness, bare=bare, seeds=seeds)
+    assert found is expected
+    assert why in reason
 
 
 def test_a_task_without_a_reference_says_how_to_give_one(toy_task):
@@ -87,5 +102,5 @@ def test_every_shipped_task_has_a_reference_and_what_it_was_measured_at_is_of_it
     measured = read_measured(task)
     if measured is not None:
         assert is_current(measured, task), "measure it again: rewardsmith task measure"
-        assert verdict(measured.fitness) == (measured.discriminates, measured.why)
-        assert json.dumps(yaml.safe_load((task.folder / MEASURED_FILE).read_text()))
+        found = verdict(measured.fitness, bare=bare_baseline(task.file), seeds=measured.seeds)
+        assert found == (measured.discriminates, measured.why)

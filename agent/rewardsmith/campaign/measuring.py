@@ -12,8 +12,15 @@ from rewardsmith.loop.run import execute
 from rewardsmith.loop.setup import resolve
 from rewardsmith.services.journal.events import read_events
 from rewardsmith.services.journal.folder import RunFolder
-from rewardsmith.services.tasks.measured import REFERENCE, Figure, Measured, as_figure, verdict
-from rewardsmith.services.tasks.schema import Task
+from rewardsmith.services.tasks.measured import (
+    REFERENCE,
+    Figure,
+    Measured,
+    as_figure,
+    bare_baseline,
+    verdict,
+)
+from rewardsmith.services.tasks.schema import Task, TaskFile
 
 METHOD = "baselines"
 
@@ -70,13 +77,15 @@ def measure_task(config: RunConfig, root: Path, reporter: Reporter, *, cores: in
     fitness: dict[str, Figure] = {
         REFERENCE if name == WINNER else name: as_figure(arm["fitness_iqm"])
         for name, arm in final["arms"].items()
-        if arm["fitness_iqm"] is not None
+        # The mean of those that did not fail would flatter it.
+        if not arm["n_failed"]
     }
-    discriminates, why = verdict(fitness)
+    file, seeds = TaskFile.model_validate(config.task_file), config.method.final.seeds
+    discriminates, why = verdict(fitness, bare=bare_baseline(file), seeds=seeds)
     return Measured(
         task_digest=config.task_digest,
-        seeds=config.method.final.seeds,
-        total_timesteps=config.task_file["training"]["total_timesteps"],
+        seeds=seeds,
+        total_timesteps=file.training.total_timesteps,
         wall_s=round(_mean_training_s(folder), 1),
         cores=cores,
         versions={

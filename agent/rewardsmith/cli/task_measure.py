@@ -1,7 +1,7 @@
 """`rewardsmith task measure`: what a task's baselines and a reward by hand reach, and whether they differ."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -93,7 +93,7 @@ def in_words(measured: "Measured | None", *, is_current: bool) -> list[str]:
         return ["measured     not yet: `rewardsmith task measure` does"]
     word = "yes" if measured.discriminates else "no"
     lines = [f"discriminates {word}: {measured.why}"]
-    arms: list[Any] = [f"{name} {figure.iqm:.2f}" for name, figure in measured.fitness.items()]
+    arms = [f"{name} {figure.iqm:.2f}" for name, figure in measured.fitness.items()]
     lines.append(
         f"measured     {', '.join(arms)}; {measured.seeds} seeds, {measured.wall_s:.0f} s a training"
     )

@@ -164,9 +164,10 @@ def _opened(model: str, base_url: str | None, api_key_env: str | None) -> "Calla
     if not is_language_model(model):
         raise ConfigError(f"--model {model}: name a language model, or leave it out")
     check_access(config)
-    answerer = open_answerer(config)
 
     def word(draft: "Draft") -> "Draft":
+        answerer = open_answerer(config)
+
         def ask(calls: "Sequence[ModelCall]") -> list[ModelAnswer]:
             outcomes = [answerer.ask(call.key, call.request) for call in calls]
             return [ModelAnswer(reply=outcome.reply, message=outcome.message) for outcome in outcomes]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rewardsmith.errors import TaskError
 from rewardsmith.services.tasks.catalog import task_digest
-from rewardsmith.services.tasks.schema import Task
+from rewardsmith.services.tasks.schema import Task, TaskFile
 from rewardsmith.services.yaml_file import load_yaml_model
 
 MEASURED_FILE = "measured.yaml"
@@ -44,7 +44,7 @@ class Measured(_Part):
     """Of the machine."""
     versions: dict[str, str | None]
     fitness: dict[str, Figure]
-    """By reward: `reference` and the task's baselines."""
+    """By reward: `reference` and the task's baselines; one of which a training failed is left out."""
     discriminates: bool
     """Whether the reward matters: the reference is above what the learner is given without one."""
     why: str
@@ -71,22 +71,30 @@ def measured_yaml(measured: Measured) -> str:
     return f"# Written by `rewardsmith task measure`.\n{text}"
 
 
-def verdict(fitness: Mapping[str, Figure]) -> tuple[bool, str]:
+def bare_baseline(task: TaskFile) -> str:
+    """Return the baseline that stands for training without a designed reward."""
+    return "sparse" if "sparse" in task.baselines else "zero"
+
+
+def verdict(fitness: Mapping[str, Figure], *, bare: str, seeds: int) -> tuple[bool, str]:
     """Return whether rewards differ on a task, and why.
 
-    They do where the 95 % interval of the reference lies above that of the sparse success, or of a reward of
-    zero where the task has no success.
+    They do where the 95 % interval of the reference lies above that of the bare baseline.
+
+    Args:
+        fitness: by reward; one of which a training failed is not there.
+        bare: what the reference is compared with: `sparse`, or `zero` where the task has no success.
+        seeds: how many there were for each.
     """
-    reference = fitness.get(REFERENCE)
-    bare_name = "sparse" if "sparse" in fitness else "zero"
-    bare = fitness.get(bare_name)
-    if reference is None or bare is None:
-        return False, "a training failed"
-    if reference.low is None or bare.high is None:
-        return False, "one seed proves nothing"
-    if reference.low > bare.high:
-        return True, f"the reference is above {bare_name}: {_shown(reference)} against {_shown(bare)}"
-    return False, f"the reference is not above {bare_name}: {_shown(reference)} against {_shown(bare)}"
+    if seeds < MIN_SEEDS:
+        return False, f"fewer than {MIN_SEEDS} seeds prove nothing"
+    missing = [name for name in (REFERENCE, bare) if name not in fitness]
+    if missing:
+        return False, f"a training of {missing[0]} failed"
+    reference, other = fitness[REFERENCE], fitness[bare]
+    is_above = reference.low is not None and other.high is not None and reference.low > other.high
+    word = "above" if is_above else "not above"
+    return is_above, f"the reference is {word} {bare}: {_shown(reference)} against {_shown(other)}"
 
 
 def reference_file(task: Task) -> Path:

@@ -74,7 +74,7 @@ def introspect(config: EnvConfig, folder: Path, name: str, seed: int = 0) -> Fac
             "class": f"{type(inner).__module__}.{type(inner).__qualname__}",
             "doc": _documentation(env),
             "max_episode_steps": env.spec.max_episode_steps if env.spec else None,
-            "action": {"text": str(env.action_space), "kind": type(env.action_space).__name__},
+            "action": str(env.action_space),
             "observation": play.leaves(),
             "mujoco": play.mujoco and play.mujoco.names(),
             "info": play.info(),
@@ -122,8 +122,6 @@ class _Play:
         self._info: dict[str, list[Any]] = {}
         self._info_at_reset: set[str] = set()
         self._lengths: list[int] = []
-        self._returns: list[float] = []
-        self._n_terminated = 0
         self._truncated_at: set[int] = set()
         self._step_s = self._reset_s = 0.0
         self.mujoco = MujocoRecord.of(env)
@@ -143,19 +141,17 @@ class _Play:
         self._reset_s += time.perf_counter() - before
         self._info_at_reset |= info.keys() if not self._lengths else self._info_at_reset & info.keys()
         self._note(obs, info)
-        length, total, ended = 0, 0.0, False
+        length, ended = 0, False
         while not ended and length < N_STEPS:
             (action,) = act([obs], [0])
             before = time.perf_counter()
-            obs, reward, terminated, truncated, info = self._env.step(action)
+            obs, _, terminated, truncated, info = self._env.step(action)
             self._step_s += time.perf_counter() - before
             self._note(obs, info)
-            length, total, ended = length + 1, total + float(reward), bool(terminated or truncated)
-            self._n_terminated += bool(terminated)
+            length, ended = length + 1, bool(terminated or truncated)
             if truncated and not terminated:
                 self._truncated_at.add(length)
         self._lengths.append(length)
-        self._returns.append(total)
 
     def _note(self, obs: Any, info: dict[str, Any]) -> None:
         for source, (path, space) in self._spaces.items():
@@ -217,8 +213,6 @@ class _Play:
         n_steps = max(1, sum(self._lengths))
         return {
             "lengths": self._lengths,
-            "returns": self._returns,
-            "terminated": self._n_terminated,
             "truncated_at": sorted(self._truncated_at),
             "step_s": self._step_s / n_steps,
             "reset_s": self._reset_s / len(self._lengths),

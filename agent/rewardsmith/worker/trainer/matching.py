@@ -73,8 +73,6 @@ class MujocoRecord:
             ],
             "bodies": [name for i in range(1, model.nbody) if (name := model.body(i).name)],
             "sites": [name for i in range(model.nsite) if (name := model.site(i).name)],
-            "nq": int(model.nq),
-            "nv": int(model.nv),
         }
 
     def _labels(self) -> list[str]:

@@ -93,7 +93,7 @@ def draft_task(facts: Facts, *, env: Mapping[str, Any], goal: str, requires: tup
         gamma=0.98 if horizon <= 200 else 0.99,
         steps_per_s=1.0 / step_s,
         mujoco=facts["mujoco"],
-        action=facts["action"]["text"],
+        action=facts["action"],
         told=tuple(observation_section(facts["doc"])),
     )
 
