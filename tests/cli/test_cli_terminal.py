@@ -9,9 +9,8 @@ import pytest
 from cli_runs import searched_run
 
 from rewardsmith.cli.console import plain, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT
+from rewardsmith.cli.options import DEFAULT_ROOT, SandboxChoice
 from rewardsmith.cli.progress import LiveReporter, PlainReporter, open_reporter
-from rewardsmith.cli.run import SandboxChoice
 from rewardsmith.cli.runs import _COLUMNS, _cells, _summary
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rewardsmith.config import BudgetConfig, ModelConfig, RunConfig, SandboxName
 from rewardsmith.errors import ConfigError
-from rewardsmith.loop.setup import resolve
+from rewardsmith.loop.setup import NO_SEARCH, resolve
 from rewardsmith.services.tasks.catalog import load_task
 
 _DIGEST_LENGTH = 8
@@ -141,7 +141,7 @@ def evaluator_cells(
         has_expert = load_task(task).file.expert is not None
         config = resolve(
             task=task,
-            method="baselines",
+            method=NO_SEARCH,
             settings=["store.episodes=60", *(["store.expert_episodes=60"] if has_expert else []), *settings],
             model=model,
             seed=seed,

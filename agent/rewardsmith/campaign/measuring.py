@@ -9,7 +9,7 @@ from rewardsmith.errors import TaskError
 from rewardsmith.loop.finals import LABEL, WINNER
 from rewardsmith.loop.reporter import Reporter
 from rewardsmith.loop.run import execute
-from rewardsmith.loop.setup import resolve
+from rewardsmith.loop.setup import NO_SEARCH, resolve
 from rewardsmith.services.journal.events import read_events
 from rewardsmith.services.journal.folder import RunFolder
 from rewardsmith.services.tasks.measured import (
@@ -21,8 +21,6 @@ from rewardsmith.services.tasks.measured import (
     verdict,
 )
 from rewardsmith.services.tasks.schema import Task, TaskFile
-
-METHOD = "baselines"
 
 
 def measuring_config(
@@ -40,7 +38,7 @@ def measuring_config(
     """
     return resolve(
         task=str(task.folder),
-        method=METHOD,
+        method=NO_SEARCH,
         settings=(f"final.seeds={seeds}",),
         model="builtin",
         seed=0,

@@ -11,8 +11,8 @@ import typer
 
 from rewardsmith import __version__
 from rewardsmith.cli.console import say, say_json
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
-from rewardsmith.cli.run import SandboxChoice, usable_cores
+from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, SandboxChoice
+from rewardsmith.cli.run import usable_cores
 from rewardsmith.errors import RewardsmithError
 
 EXIT_NO_SANDBOX = 3

@@ -1,9 +1,20 @@
 """Options and arguments that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class SandboxChoice(StrEnum):
+    """Backends by name; `auto` is the strongest that works here."""
+
+    auto = "auto"
+    local = "local"
+    docker = "docker"
+    subprocess = "subprocess"
+
 
 JsonOption = Annotated[
     bool, typer.Option("--json", metavar="", help="Write one JSON document to stdout instead of text.")
@@ -31,6 +42,13 @@ ApiKeyEnvOption = Annotated[
         metavar="VARIABLE",
         help="The environment variable that holds the key, if not the provider's usual one.",
     ),
+]
+
+SandboxOption = Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")]
+
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Trainings at a time; the usable cores if left out."),
 ]
 
 DEFAULT_ROOT = Path("runs")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rewardsmith.cli.console import Column, note, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
-from rewardsmith.cli.run import SandboxChoice, execute_and_show, read_reward, usable_cores, where
+from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, SandboxChoice, SandboxOption, WorkersOption
+from rewardsmith.cli.run import execute_and_show, read_reward, usable_cores, where
 from rewardsmith.errors import NoWinnerError
 
 if TYPE_CHECKING:
     from rewardsmith.config import RunConfig
 
-METHOD = "baselines"
 CHECK_EPILOG = (
     "Examples:\n\n"
     "  rewardsmith reward check my_reward.py --task classic/pendulum\n\n"
@@ -36,7 +35,6 @@ SetOption = Annotated[
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a key, as in `rewardsmith run`."),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Of episodes and trainings.")]
-SandboxOption = Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")]
 
 
 def check(
@@ -79,10 +77,7 @@ def train(
     ] = 5,
     settings: SetOption = None,
     seed: SeedOption = 0,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Trainings at a time; the usable cores if left out."),
-    ] = None,
+    workers: WorkersOption = None,
     sandbox: SandboxOption = SandboxChoice.auto,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The run's own folder, instead of a new one in ./runs.")
@@ -117,11 +112,11 @@ def _config(
     workers: int | None = None,
 ) -> "RunConfig":
     from rewardsmith.config import BudgetConfig
-    from rewardsmith.loop.setup import resolve
+    from rewardsmith.loop.setup import NO_SEARCH, resolve
 
     return resolve(
         task=task,
-        method=METHOD,
+        method=NO_SEARCH,
         settings=settings,
         model="builtin",
         seed=seed,

@@ -4,14 +4,20 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rewardsmith.cli.console import note
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, RootOption, RunArgument, TaskArgument
+from rewardsmith.cli.options import (
+    DEFAULT_ROOT,
+    JsonOption,
+    RootOption,
+    RunArgument,
+    SandboxChoice,
+    TaskArgument,
+)
 from rewardsmith.cli.outcome import show_outcome
 from rewardsmith.errors import ConfigError, NoWinnerError, SandboxUnavailableError
 
@@ -26,15 +32,6 @@ MAX_DEFAULT_WORKERS = 8
 _MODELS = "Models"
 _BUDGET = "Budget"
 _OUTPUT = "Output"
-
-
-class SandboxChoice(StrEnum):
-    """Backends by name; `auto` is the strongest that works here."""
-
-    auto = "auto"
-    local = "local"
-    docker = "docker"
-    subprocess = "subprocess"
 
 
 def register(app: typer.Typer) -> None:

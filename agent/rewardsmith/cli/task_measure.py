@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rewardsmith.cli.console import Column, note, number, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
-from rewardsmith.cli.run import SandboxChoice, read_reward, usable_cores
+from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, SandboxChoice, SandboxOption, WorkersOption
+from rewardsmith.cli.run import read_reward, usable_cores
 
 if TYPE_CHECKING:
     from rewardsmith.services.tasks.measured import Measured
@@ -28,11 +28,8 @@ def measure(
             metavar="FILE", help="A reward that works; reference.py in the task's folder if left out."
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Trainings at a time; the usable cores if left out."),
-    ] = None,
-    sandbox: Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")] = SandboxChoice.auto,
+    workers: WorkersOption = None,
+    sandbox: SandboxOption = SandboxChoice.auto,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the runs.")] = DEFAULT_ROOT / "measure",
     as_json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from rewardsmith.errors import CandidateError
 from rewardsmith.loop.candidates import Candidate, candidate_id, source_digest
 from rewardsmith.loop.proposing import screen_candidates
 from rewardsmith.loop.session import Session
@@ -13,7 +12,7 @@ from rewardsmith.loop.state import SearchState, validation_sample
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.models.base import Proposal
 from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
-from rewardsmith.stages.diagnostics import component_remarks, rank_correlation, shares, stretched
+from rewardsmith.stages.diagnostics import component_remarks, far_answer, rank_correlation, shares
 from rewardsmith.stages.gates import rate
 from rewardsmith.types import FloatArray
 
@@ -72,10 +71,7 @@ def _examine(session: Session, state: SearchState, candidate: Candidate) -> Json
     def run() -> JsonObject:
         with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
             own = process.call(batch)
-            try:
-                far = process.call(stretched(batch, session.task.layout))
-            except CandidateError:
-                far = None
+            far = far_answer(process.call, batch, session.task.layout)
         brought, remarks = shares(own), component_remarks(own, far)
         components = {
             name: {**_statistics(values), "share": brought.get(name), "remarks": remarks[name]}

@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from rewardsmith.contract.layout import StateLayout
 from rewardsmith.errors import BudgetExhausted, CandidateError
 from rewardsmith.loop.candidates import Candidate, source_digest
 from rewardsmith.loop.picturing import picture_rollouts
@@ -13,8 +12,8 @@ from rewardsmith.loop.session import Session
 from rewardsmith.loop.state import SearchState
 from rewardsmith.services.journal.journal import Effect, JsonObject
 from rewardsmith.services.models.base import Turn
-from rewardsmith.services.sandbox.base import RewardProcess, RewardSpec, SandboxLimits
-from rewardsmith.stages.diagnostics import stretched
+from rewardsmith.services.sandbox.base import RewardSpec, SandboxLimits
+from rewardsmith.stages.diagnostics import far_answer
 from rewardsmith.stages.evaluator import Evaluator
 from rewardsmith.stages.evidence import (
     evidence,
@@ -26,7 +25,6 @@ from rewardsmith.stages.evidence import (
 )
 from rewardsmith.stages.store import TrajectoryStore
 from rewardsmith.trajectories import load_trajectories
-from rewardsmith.types import RewardAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,9 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
         try:
             with closing(session.sandbox.open(candidate.source, spec, SandboxLimits())) as process:
                 own = rescore(process, rollouts) if rollouts is not None else None
-                far = _far(process, rollouts, session.task.layout) if rollouts is not None else None
+                far = None
+                if rollouts is not None:
+                    far = far_answer(process.call, rollouts.transitions, session.task.layout)
                 preference = preference_feedback(rescore(process, stored), method.gate)
         except CandidateError as error:
             own, far, preference, failure = None, None, None, f"{error.code}: {error.message}"
@@ -124,14 +124,6 @@ def _measure(session: Session, state: SearchState, candidate: Candidate) -> _Mea
     )
     found = session.objects.get_json(answer["evidence"])
     return _Measured(evidence=found, extremes=answer["extremes"] and tuple(answer["extremes"]))
-
-
-def _far(process: RewardProcess, rollouts: TrajectoryStore, layout: StateLayout) -> RewardAnswer | None:
-    """Ask about states that no one has seen; a candidate need not have an answer to that."""
-    try:
-        return process.call(stretched(rollouts.transitions, layout))
-    except CandidateError:
-        return None
 
 
 def _own_rollouts(session: Session, candidate: Candidate) -> TrajectoryStore | None:

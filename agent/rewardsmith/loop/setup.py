@@ -22,6 +22,8 @@ from rewardsmith.services.tasks.catalog import load_task, require_extras, task_d
 from rewardsmith.services.tasks.schema import Task
 from rewardsmith.services.yaml_file import describe_fault, load_yaml_model, parse_yaml
 
+NO_SEARCH = "baselines"
+"""The method that searches nothing and trains what the final comparison needs."""
 TASK_PREFIX = "task."
 MODEL_PREFIX = "model."
 EVALUATOR_PREFIX = "evaluator."

@@ -5,13 +5,14 @@ after Fu et al. (2025, arXiv:2502.18770).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 
 from rewardsmith.contract.layout import StateLayout
+from rewardsmith.errors import CandidateError
 from rewardsmith.stages.selection import mean
 from rewardsmith.types import FloatArray, RewardAnswer, Transitions
 
@@ -85,6 +86,16 @@ def stretched(batch: Transitions, layout: StateLayout) -> Transitions:
         next_state=far(batch.next_state),
         terminated=batch.terminated,
     )
+
+
+def far_answer(
+    call: Callable[[Transitions], RewardAnswer], batch: Transitions, layout: StateLayout
+) -> RewardAnswer | None:
+    """Ask about states that no one has seen; None where a candidate has no answer to that, as it may."""
+    try:
+        return call(stretched(batch, layout))
+    except CandidateError:
+        return None
 
 
 def _bounds(layout: StateLayout, which: Literal["low", "high"]) -> FloatArray:

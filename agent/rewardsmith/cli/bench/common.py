@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rewardsmith.cli.console import note
-from rewardsmith.cli.run import SandboxChoice, usable_cores
+from rewardsmith.cli.run import usable_cores
 
 if TYPE_CHECKING:
     from rewardsmith.campaign.cells import Cell
@@ -35,7 +35,6 @@ SetOption = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Change a key for all runs, as in `rewardsmith run`."
     ),
 ]
-SandboxOption = Annotated[SandboxChoice, typer.Option(help="Where reward code runs.")]
 QuickOption = Annotated[
     bool,
     typer.Option(

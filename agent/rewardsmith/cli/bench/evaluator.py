@@ -5,10 +5,16 @@ from typing import Annotated
 
 import typer
 
-from rewardsmith.cli.bench.common import TASKS, SandboxOption, SetOption, TasksOption
+from rewardsmith.cli.bench.common import TASKS, SetOption, TasksOption
 from rewardsmith.cli.console import Column, count, note, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, ApiKeyEnvOption, BaseUrlOption, JsonOption
-from rewardsmith.cli.run import SandboxChoice
+from rewardsmith.cli.options import (
+    DEFAULT_ROOT,
+    ApiKeyEnvOption,
+    BaseUrlOption,
+    JsonOption,
+    SandboxChoice,
+    SandboxOption,
+)
 
 EPILOG = (
     "Examples:\n\n"

@@ -13,7 +13,6 @@ from rewardsmith.cli.bench.common import (
     TASKS,
     JobsOption,
     QuickOption,
-    SandboxOption,
     SeedsOption,
     SetOption,
     TasksOption,
@@ -21,8 +20,15 @@ from rewardsmith.cli.bench.common import (
     run_cells,
 )
 from rewardsmith.cli.console import Column, count, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, ApiKeyEnvOption, BaseUrlOption, JsonOption
-from rewardsmith.cli.run import SandboxChoice, usable_cores
+from rewardsmith.cli.options import (
+    DEFAULT_ROOT,
+    ApiKeyEnvOption,
+    BaseUrlOption,
+    JsonOption,
+    SandboxChoice,
+    SandboxOption,
+)
+from rewardsmith.cli.run import usable_cores
 
 if TYPE_CHECKING:
     from rewardsmith.campaign.running import Outcome

@@ -12,7 +12,6 @@ from rewardsmith.cli.bench.common import (
     TASKS,
     JobsOption,
     QuickOption,
-    SandboxOption,
     SeedsOption,
     SetOption,
     TasksOption,
@@ -20,8 +19,8 @@ from rewardsmith.cli.bench.common import (
     run_cells,
 )
 from rewardsmith.cli.console import Column, number, say, say_json, say_table
-from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption
-from rewardsmith.cli.run import SandboxChoice, usable_cores
+from rewardsmith.cli.options import DEFAULT_ROOT, JsonOption, SandboxChoice, SandboxOption
+from rewardsmith.cli.run import usable_cores
 from rewardsmith.errors import ConfigError
 
 EPILOG = (
