@@ -47,10 +47,9 @@ def measure(
     found = [load_task(name) for name in tasks]
     for task in found:
         require_extras(task)
-    files = [reward or reference_file(task) for task in found]
+    given = [read_reward(reward or reference_file(task)) for task in found]
     results: dict[str, Measured] = {}
-    for task, file in zip(found, files, strict=True):
-        source, origin = read_reward(file)
+    for task, (source, origin) in zip(found, given, strict=True):
         config = measuring_config(
             task, source, origin, seeds=seeds, workers=workers or usable_cores(), sandbox=sandbox.value
         )
