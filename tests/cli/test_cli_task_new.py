@@ -101,7 +101,7 @@ def test_a_draft_holds_what_the_environment_shows(tmp_path):
     assert data["env"] == {
         "factory": "../../../cart.py:Cart",
         "kwargs": {"mark": 2.5},
-        "max_episode_steps": 200,
+        "max_episode_steps": 20,
     }
     assert [field["name"] for field in data["state"]] == ["cart_position", "cart_velocity"]
     assert (data["success"]["source"], data["fitness"]) == ("info.is_success", "success")

@@ -8,12 +8,9 @@ from drafting.survey import every_id, survey_one
 
 SAMPLE = (
     "Taxi-v4",
-    "LunarLander-v3",
     "HalfCheetah-v5",
     "CarRacing-v3",
     "FetchPush-v4",
-    "AdroitHandDoor-v1",
-    "HandManipulateBlock_BooleanTouchSensors-v1",
     "FrankaKitchen-v1",
     "metaworld:assembly-v3",
 )
